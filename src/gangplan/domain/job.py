@@ -1,0 +1,171 @@
+"""Jobs: gangs of tasks, what they need, how fast they run where, and where they run now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from gangplan.domain.cluster import Resources, Toleration
+
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
+class TaskSplit(Enum):
+    """How the tasks of a group may be spread over nodes."""
+
+    FREE = "FREE"
+    """Any number of the group's tasks on any node."""
+    WHOLE_NODES = "WHOLE_NODES"
+    """All on one node, or else on whole nodes only: on every node it uses the group holds all of the
+    node's built-in devices, and all those nodes have the same number of devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGroup:
+    """Alike tasks of one role.
+
+    Attributes:
+        name: unique in the component.
+        count: tasks asked for; the reference of the group.
+        allowed_counts: every count it may run with, ascending, ``count`` among them. One entry: rigid.
+        devices_per_task: accelerators per task; 0 for a CPU-only task.
+        resources_per_task: CPU and memory per task.
+        accelerator_types: types it may run on; empty means any catalogued type. All tasks of a group
+            run on one type. Ignored for CPU-only tasks, which may run on any node.
+        profile: name of a throughput profile; None uses the catalogue's relative speeds (decision 42).
+        split: how tasks may be spread over nodes.
+        node_selector: labels that a node must carry.
+        tolerations: taints that the tasks tolerate.
+    """
+
+    name: str = "worker"
+    count: int = 1
+    allowed_counts: tuple[int, ...] = (1,)
+    devices_per_task: int = 1
+    resources_per_task: Resources = Resources()
+    accelerator_types: tuple[str, ...] = ()
+    profile: str | None = None
+    split: TaskSplit = TaskSplit.FREE
+    node_selector: Mapping[str, str] = field(default_factory=lambda: _NO_LABELS)
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A gang: all its task groups start together or not at all (property P1).
+
+    Attributes:
+        task_groups: at least one; every task asks for something.
+        required_level: all tasks within one domain of this level (or one ``node``); None: anywhere.
+        preferred_level: a wider spread than this costs (the locality term); None: no preference.
+    """
+
+    task_groups: tuple[TaskGroup, ...] = (TaskGroup(),)
+    required_level: str | None = None
+    preferred_level: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputProfile:
+    """Measured throughput by (accelerator type, task count, scope), shared by name.
+
+    Attributes:
+        name: unique.
+        throughput: work units per second of the whole group, keyed by
+            ``(accelerator type, task count, scope)``. The value at a scope that is not listed is the one
+            of the next wider listed scope for that type and count; where there is none, that option does
+            not exist (decision 42). A value of 0 also removes the option.
+    """
+
+    name: str
+    throughput: Mapping[tuple[str, int, str], float]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlacement:
+    """Tasks of one group on one node.
+
+    Attributes:
+        group: the task group's name.
+        node: the node's name.
+        tasks: how many of the group's tasks, at least 1.
+        devices: device indices, sorted; empty for CPU-only tasks and on COUNT_ONLY nodes.
+    """
+
+    group: str
+    node: str
+    tasks: int
+    devices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Where a job runs now.
+
+    Attributes:
+        placements: one entry per (group, node).
+        started_at: seconds since the epoch; None when unknown.
+        checkpoint_age_seconds: running time since the last checkpoint; None is unknown and counts
+            as everything since ``started_at`` (or since submission), the worst case.
+    """
+
+    placements: tuple[TaskPlacement, ...]
+    started_at: float | None = None
+    checkpoint_age_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What may be done to a running job (decision 9).
+
+    Attributes:
+        pausable: it may be evicted for another's good.
+        movable: it may be migrated to other nodes.
+        resizable: its task count may change while it runs.
+    """
+
+    pausable: bool = True
+    movable: bool = True
+    resizable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work to be placed.
+
+    Attributes:
+        name: unique in the round.
+        queue: the queue it belongs to; None: no queue, no limit.
+        component: what it is made of.
+        weight: base weight, positive; never carries rho.
+        priority: an integer class; the policy maps it to a weight.
+        submit_time: seconds since the epoch; None: unknown, then rho counts as 1.
+        work_done: work units done so far (units of the profile; without a profile, seconds of one
+            reference device).
+        work_left: work units left; None when unknown: then rho counts as 1 and no deadline is judged.
+        fair_progress: work that the job's fair self has done (decision 11), carried by the caller.
+        fair_finish_age: age in seconds at which the fair self was done, frozen; None while it is not.
+        deadline: seconds since the epoch; None: none.
+        restart_seconds: time from stop to useful work again, on a stop and start.
+        capabilities: what may be done to it while it runs.
+        running: present placement; None while it waits.
+        revision: opaque version of the caller's object, echoed in preconditions.
+    """
+
+    name: str
+    component: Component = Component()
+    queue: str | None = None
+    weight: float = 1.0
+    priority: int = 0
+    submit_time: float | None = None
+    work_done: float = 0.0
+    work_left: float | None = None
+    fair_progress: float = 0.0
+    fair_finish_age: float | None = None
+    deadline: float | None = None
+    restart_seconds: float = 0.0
+    capabilities: Capabilities = Capabilities()
+    running: Running | None = None
+    revision: str = ""

@@ -1,0 +1,237 @@
+"""What comes out: actions, verdicts, and how good the plan is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from gangplan.domain.job import TaskPlacement
+
+_NO_VALUES: Mapping[str, float] = MappingProxyType({})
+
+
+class ActionKind(Enum):
+    """What is done to a job. Every running job gets exactly one action (decision 17)."""
+
+    KEEP = "KEEP"
+    """Same nodes, devices and counts."""
+    PLACE = "PLACE"
+    """A waiting job starts."""
+    MIGRATE = "MIGRATE"
+    """A running job stops and starts elsewhere (decision 18)."""
+    RESIZE = "RESIZE"
+    """A running job changes its task count on a nested set of nodes and devices."""
+    EVICT = "EVICT"
+    """A running job stops and waits."""
+    RESERVE = "RESERVE"
+    """A promise of capacity; not made yet."""
+
+
+class ForcedReason(Enum):
+    """Why an action was not the planner's choice; it costs no churn budget (decision 17)."""
+
+    NODE_GONE = "NODE_GONE"
+    NODE_UNHEALTHY = "NODE_UNHEALTHY"
+    NODE_DRAINED = "NODE_DRAINED"
+    NODE_TAINTED = "NODE_TAINTED"
+    DEVICE_UNHEALTHY = "DEVICE_UNHEALTHY"
+    DEVICE_LOST_TO_OTHERS = "DEVICE_LOST_TO_OTHERS"
+    GANG_BROKEN = "GANG_BROKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """An object that an action read; refuse the action when the revision differs (property P29)."""
+
+    kind: str
+    name: str
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One step of a plan.
+
+    Attributes:
+        id: unique in the plan.
+        kind: what is done.
+        job: to which job.
+        placements: where it runs afterwards; empty for EVICT.
+        scope: narrowest level that holds all its tasks; empty for EVICT.
+        throughput: work units per second there; 0 for EVICT.
+        depends_on: ids of EVICT, MIGRATE and RESIZE actions whose *stop* must have happened before this
+            action's *start*. Stops wait for nothing, so there is no cycle, and capacity is never
+            exceeded in any order that respects it.
+        beneficiaries: jobs for whose placement this one is evicted, moved or resized; empty when forced
+            or undisrupted.
+        forced: why, when the planner had no choice.
+        cost_by_term: objective contribution by term in GPU-equivalents (what this action is worth).
+        preconditions: revisions of the objects that were read.
+    """
+
+    id: str
+    kind: ActionKind
+    job: str
+    placements: tuple[TaskPlacement, ...] = ()
+    scope: str = ""
+    throughput: float = 0.0
+    depends_on: tuple[str, ...] = ()
+    beneficiaries: tuple[str, ...] = ()
+    forced: ForcedReason | None = None
+    cost_by_term: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
+    preconditions: tuple[Precondition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Ordered actions. A waiting job without an action goes on waiting."""
+
+    actions: tuple[Action, ...] = ()
+
+
+class VerdictKind(Enum):
+    """Why a job has no placement (design, section 7)."""
+
+    INVALID = "INVALID"
+    NEVER_FITS = "NEVER_FITS"
+    NO_FIT_NOW = "NO_FIT_NOW"
+    NOT_FOUND_IN_BUDGET = "NOT_FOUND_IN_BUDGET"
+    WAITING_FOR_VICTIMS = "WAITING_FOR_VICTIMS"
+    HELD_BY_POLICY = "HELD_BY_POLICY"
+    NOT_CHOSEN = "NOT_CHOSEN"
+    NOT_ATTEMPTED = "NOT_ATTEMPTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why one job waits: short, counted, deterministic.
+
+    Attributes:
+        job: the job's name.
+        kind: the class of reason.
+        code: machine-readable reason within the kind, e.g. ``TASK_LARGER_THAN_ANY_NODE``, ``QUEUE_LIMIT``.
+        message: one sentence for people, e.g. ``3 of 4 tasks fit in one rack; short of 8 devices``.
+        resource: the short resource (``devices``, ``cpu``, ``memory``), empty when not applicable.
+        level: the topology level concerned, empty when not applicable.
+        shortfall: how much is short, in the resource's base unit; None when not applicable.
+        regret: for NOT_CHOSEN: how much worse, in GPU-equivalents, the plan would be at least with this
+            job placed; None when unknown.
+    """
+
+    job: str
+    kind: VerdictKind
+    code: str
+    message: str
+    resource: str = ""
+    level: str = ""
+    shortfall: int | None = None
+    regret: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something in the input that was tolerated, but that the caller should know (property P25)."""
+
+    code: str
+    field: str
+    message: str
+
+
+class TerminationReason(Enum):
+    """What is known about the plan."""
+
+    OPTIMAL = "OPTIMAL"
+    """Proved best, to a relative gap of 1e-6 (decision 23)."""
+    FEASIBLE = "FEASIBLE"
+    """Verified; not proved best."""
+
+
+class TerminationLimit(Enum):
+    """Why the search stopped."""
+
+    NONE = "NONE"
+    TIME = "TIME"
+    NODE = "NODE"
+    CANCELLED = "CANCELLED"
+    FAILURE = "FAILURE"
+    """A solver crashed or lied; the plan is the best verified one without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How good the plan is (decision 22). Values in weighted GPU-equivalents.
+
+    Attributes:
+        objective: value of the plan: waiting counts 0, evicted minus its cost, running its value.
+        bound: no plan is worth more.
+        absolute_gap: ``bound - objective``.
+        relative_gap: ``absolute_gap / max(|bound|, tolerance)``.
+        gap_of_gain: ``(bound - objective) / (bound - keep_and_fill)``; 0 when the denominator is below
+            tolerance.
+        keep_and_fill: value of the plan that keeps everything and fills.
+        objective_by_term: sums to ``objective``.
+    """
+
+    objective: float
+    bound: float
+    absolute_gap: float
+    relative_gap: float
+    gap_of_gain: float
+    keep_and_fill: float
+    objective_by_term: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One candidate plan on the way: which step made it, when, and how good it was.
+
+    Attributes:
+        name: e.g. ``keep_and_fill``, ``greedy``, ``exact``.
+        seconds: since the round came in.
+        objective: its verified value; None when it failed verification.
+        bound: the bound known then.
+    """
+
+    name: str
+    seconds: float
+    objective: float | None
+    bound: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """The whole answer to a round.
+
+    Attributes:
+        plan: verified.
+        verdicts: one for each job without a placement, by job name.
+        notices: tolerated defects of the input.
+        quality: objective, bound, gaps.
+        reason: what is known about the plan.
+        limit: why the search stopped.
+        detail: one sentence on a failure or fallback; empty when all went well.
+        stages: candidates in the order they were found.
+        seconds_by_phase: wall time.
+        pipeline: which steps ran (``full``, ``greedy``).
+        solver: backend of the winning bound and its version, e.g. ``highs 1.16.0``; empty for greedy.
+        statistics: sizes and counters: columns, rows, classes, bind failures, ...
+        seed: the seed used.
+        verified: always true in an answer.
+    """
+
+    plan: Plan
+    verdicts: tuple[Verdict, ...]
+    notices: tuple[Notice, ...]
+    quality: Quality
+    reason: TerminationReason
+    limit: TerminationLimit
+    detail: str = ""
+    stages: tuple[Stage, ...] = ()
+    seconds_by_phase: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
+    pipeline: str = "full"
+    solver: str = ""
+    statistics: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
+    seed: int = 0
+    verified: bool = True

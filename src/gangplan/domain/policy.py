@@ -1,0 +1,38 @@
+"""What the caller wants: terms, weights and limits. One table holds every default (decision 41)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from gangplan.domain.cluster import Resources
+
+_NO_WEIGHTS: Mapping[int, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Weights of the objective, each in GPU-equivalents per unit of its term.
+
+    One GPU-equivalent is one reference device doing useful work for one round.
+
+    Attributes:
+        size_exponent: gamma; a job's full-speed value grows with its requested devices to this power.
+        fairness_power: p in rho^p (decision 11), 0 to 2; 0 switches fairness off.
+        priority_weights: weight by priority class; a class that is not listed weighs 1.
+        deadline_weight: worth of meeting the rate that a deadline still needs, per weighted requested device.
+        locality_weight: cost of a spread wider than preferred, per weighted requested device.
+        switching_weight: cost of lost and restarting device time, per device-round.
+        disruption_limit: most voluntary evictions, moves and resizes in one round; None is unlimited.
+        reference_host: CPU and memory that go with one reference device; sizes CPU-only jobs.
+    """
+
+    size_exponent: float = 1.0
+    fairness_power: float = 1.0
+    priority_weights: Mapping[int, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    deadline_weight: float = 0.5
+    locality_weight: float = 0.1
+    switching_weight: float = 1.0
+    disruption_limit: int | None = None
+    reference_host: Resources = Resources(cpu_milli=8_000, memory_bytes=64 * 2**30)

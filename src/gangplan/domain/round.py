@@ -1,0 +1,38 @@
+"""One round: everything that a decision may depend on. No clock is read anywhere else (decision 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.domain.cluster import AcceleratorType, Cluster
+from gangplan.domain.job import Job, ThroughputProfile
+from gangplan.domain.policy import Policy
+from gangplan.domain.queue import Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The input of one decision.
+
+    Attributes:
+        now: seconds since the epoch.
+        round_seconds: length of this round, D; positive.
+        horizon_seconds: expected time to the next change of plan, at least one round; switching costs
+            are spread over it (decision 13).
+        cluster: topology and nodes.
+        accelerators: the catalogue; names X_ref's best type, whether present or not (decision 2).
+        queues: the quota tree.
+        jobs: running and waiting.
+        profiles: shared throughput profiles.
+        policy: weights and limits.
+    """
+
+    now: float = 0.0
+    round_seconds: float = 300.0
+    horizon_seconds: float = 3600.0
+    cluster: Cluster = Cluster()
+    accelerators: tuple[AcceleratorType, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    profiles: tuple[ThroughputProfile, ...] = ()
+    policy: Policy = Policy()

@@ -1,0 +1,105 @@
+"""Every exception that gangplan raises on purpose.
+
+::
+
+    GangplanError
+    ├── InvalidInputError          the caller's input breaks the contract
+    │   ├── UnsupportedFieldError  a field whose behaviour is not built yet
+    │   └── ScenarioError          a scenario file cannot be read (carries file and line)
+    ├── UnknownSolverError         no backend of that name, or it is not installed
+    ├── BackendError               a solver crashed, lied, or gave no usable answer
+    ├── WorkerError                the solver process died, hung or was ended
+    ├── OverloadedError            too many calls; try again later
+    └── ServiceError               a gRPC call failed (client side)
+
+Each class has one machine-readable ``reason``; :class:`InvalidInputError` lists all
+violations at once, each with the path of the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class GangplanError(Exception):
+    """Base of every exception that gangplan raises on purpose."""
+
+    reason = "INTERNAL"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldViolation:
+    """One broken rule of the input.
+
+    Attributes:
+        field: path of the field, e.g. ``jobs[3].component.task_groups[0].count``.
+        description: what is wrong and how to mend it, one sentence.
+    """
+
+    field: str
+    description: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.description}"
+
+
+class InvalidInputError(GangplanError):
+    """The caller's input breaks the contract; ``violations`` names every place at once."""
+
+    reason = "INVALID_INPUT"
+
+    def __init__(self, violations: Sequence[FieldViolation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__("; ".join(str(v) for v in self.violations))
+
+
+class UnsupportedFieldError(InvalidInputError):
+    """A field is set whose behaviour is not built yet."""
+
+    reason = "UNSUPPORTED_FIELD"
+
+
+class ScenarioError(InvalidInputError):
+    """A scenario file cannot be read; the violations carry file and line."""
+
+    reason = "INVALID_SCENARIO"
+
+
+class UnknownSolverError(GangplanError):
+    """No solver backend of that name is known, or it is not installed."""
+
+    reason = "UNKNOWN_SOLVER"
+
+
+class BackendError(GangplanError):
+    """A solver backend crashed, lied, or gave no usable answer."""
+
+    reason = "BACKEND_FAILED"
+
+
+class WorkerError(GangplanError):
+    """The solver worker process died, hung or was ended."""
+
+    reason = "WORKER_FAILED"
+
+
+class OverloadedError(GangplanError):
+    """Too many calls are in flight; try again after ``retry_after_seconds``."""
+
+    reason = "OVERLOADED"
+
+    def __init__(self, message: str, retry_after_seconds: float) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(message)
+
+
+class ServiceError(GangplanError):
+    """A gRPC call failed; ``code`` is the status code's name, ``violations`` what the server refused."""
+
+    reason = "SERVICE"
+
+    def __init__(self, message: str, code: str, violations: Sequence[FieldViolation] = ()) -> None:
+        self.code = code
+        self.violations = tuple(violations)
+        super().__init__(message)

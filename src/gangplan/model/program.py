@@ -1,0 +1,166 @@
+"""The neutral integer programme, and what a solver says of it.
+
+::
+
+    maximise   offset + objective @ x
+    subject to row_lower <= A x <= row_upper,  lower <= x <= upper,  x[integer] integral
+
+``A`` is kept by rows (CSR). Columns and rows come in named families of consecutive indices, so that
+reports, model files and mutation tests can speak of them by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Consecutive rows or columns of one kind: ``start <= index < stop``."""
+
+    name: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A mixed-integer linear programme to be maximised.
+
+    Attributes:
+        objective: shape (columns,), GPU-equivalents per unit of the column.
+        lower, upper: shape (columns,), finite bounds.
+        integer: shape (columns,), True where integral.
+        row_start: shape (rows + 1,), CSR row pointers.
+        column_index: shape (nonzeros,), column of each entry; no duplicates within a row.
+        value: shape (nonzeros,), finite and not 0.
+        row_lower, row_upper: shape (rows,), may be infinite on one side.
+        offset: constant part of the objective.
+        column_families, row_families: named ranges that cover all columns and rows in order.
+    """
+
+    objective: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    integer: BoolArray
+    row_start: IntArray
+    column_index: IntArray
+    value: FloatArray
+    row_lower: FloatArray
+    row_upper: FloatArray
+    offset: float = 0.0
+    column_families: tuple[Family, ...] = ()
+    row_families: tuple[Family, ...] = ()
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return len(self.objective)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.row_lower)
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of entries of the matrix."""
+        return len(self.value)
+
+    def activity(self, x: FloatArray) -> FloatArray:
+        """``A @ x``, shape (rows,)."""
+        products = self.value * x[self.column_index]
+        sums = np.concatenate(([0.0], np.cumsum(products)))
+        return sums[self.row_start[1:]] - sums[self.row_start[:-1]]
+
+    def worst_violation(self, x: FloatArray) -> float:
+        """Largest violation of any row, bound or integrality by ``x``; 0 when feasible."""
+        activity = self.activity(x)
+        parts = [
+            self.row_lower - activity,
+            activity - self.row_upper,
+            self.lower - x,
+            x - self.upper,
+            np.abs(x - np.round(x))[self.integer],
+        ]
+        return max((float(part.max()) for part in parts if part.size), default=0.0) if x.size else 0.0
+
+    def evaluate(self, x: FloatArray) -> float:
+        """Objective value of ``x``, offset included."""
+        return self.offset + float(self.objective @ x)
+
+
+class SolveStatus(Enum):
+    """What a solver claims; never believed without a check."""
+
+    OPTIMAL = "OPTIMAL"
+    FEASIBLE = "FEASIBLE"
+    INFEASIBLE = "INFEASIBLE"
+    NO_SOLUTION = "NO_SOLUTION"
+    """Stopped by a limit before any solution was found."""
+
+
+class SolveLimit(Enum):
+    """Why a solver stopped before it was done."""
+
+    NONE = "NONE"
+    TIME = "TIME"
+    NODE = "NODE"
+
+
+@dataclass(frozen=True, slots=True)
+class SolveParameters:
+    """How to solve, whatever the model.
+
+    Attributes:
+        time_limit_seconds: wall time; None: no limit. A wall limit makes runs unrepeatable.
+        relative_gap: stop when ``(bound - value) / |value|`` is at most this.
+        node_limit: branch-and-bound nodes (HiGHS) or units of deterministic time (CP-SAT); None: no limit.
+        threads: worker threads; 1 repeats exactly.
+        seed: random seed.
+        relax: solve the linear relaxation.
+    """
+
+    time_limit_seconds: float | None = None
+    relative_gap: float = 1e-7
+    node_limit: int | None = None
+    threads: int = 1
+    seed: int = 0
+    relax: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """A solver's answer.
+
+    Attributes:
+        status: what it claims.
+        limit: what stopped it.
+        values: shape (columns,), integral columns rounded; None without a solution.
+        objective: value of ``values`` recomputed from the programme, not the solver's word; None without one.
+        bound: proven upper limit on the objective, offset included; ``inf`` when none is known.
+        seconds: wall time inside the solver.
+        nodes: branch-and-bound nodes or branches; deterministic work counter for gates.
+        iterations: simplex iterations or conflicts.
+        solver: name and version, e.g. ``highs 1.16.0``.
+        detail: one sentence on anything odd.
+    """
+
+    status: SolveStatus
+    limit: SolveLimit
+    values: FloatArray | None
+    objective: float | None
+    bound: float
+    seconds: float
+    nodes: int = 0
+    iterations: int = 0
+    solver: str = ""
+    detail: str = ""
