@@ -1,0 +1,1 @@
+"""Solver backends, one module each: a neutral programme goes in, a solution comes out."""

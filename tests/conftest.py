@@ -1,0 +1,18 @@
+"""What every test shares: the Hypothesis profiles. HYPOTHESIS_PROFILE=deep draws many more examples."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# No deadlines: two busy cores make them flaky. In CI the same examples are drawn every time.
+settings.register_profile(
+    "quick", max_examples=50, deadline=None, derandomize="CI" in os.environ, print_blob=True
+)
+settings.register_profile(
+    "deep",
+    max_examples=2_000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
