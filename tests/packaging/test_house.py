@@ -75,7 +75,7 @@ def requirements() -> list[str]:
     groups = [
         line for lines in PROJECT["dependency-groups"].values() for line in lines if isinstance(line, str)
     ]
-    return project["dependencies"] + extras + groups
+    return [*project["dependencies"], *extras, *groups]
 
 
 @pytest.mark.parametrize("requirement", requirements())
@@ -107,7 +107,7 @@ def test_the_scripts_can_be_run(script: str) -> None:
 
 
 def bare_python(tmp_path: Path, *missing: str) -> dict[str, str]:
-    """An environment in which `python` is this interpreter, without the modules named and with no other tools."""
+    """An environment without the named modules and with no other tools than the shell's own."""
     blocked, tools = tmp_path / "blocked", tmp_path / "bin"
     blocked.mkdir()
     tools.mkdir()
@@ -119,7 +119,7 @@ def bare_python(tmp_path: Path, *missing: str) -> dict[str, str]:
 
 
 def set_up(venv: Path, python: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [HOUSE / ".ci/venv", venv, python]
+    command = [str(HOUSE / ".ci/venv"), str(venv), python]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """The wheel built from an sdist that was built from the tree."""
     out = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, HOUSE]
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(HOUSE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = out.glob("*.whl")
