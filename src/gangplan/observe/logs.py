@@ -1,0 +1,79 @@
+"""Logs: structlog over the standard library, always on standard error."""
+
+from __future__ import annotations
+
+import logging
+import logging.config
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger, Processor
+
+
+class LogFormat(Enum):
+    """How a line looks."""
+
+    JSON = "json"
+    """One JSON object per line, for machines."""
+    CONSOLE = "console"
+    """For people; coloured on a terminal."""
+
+
+def configure_logs(log_format: LogFormat = LogFormat.CONSOLE, level: str = "INFO") -> None:
+    """Send every log line, ours and the libraries', to standard error in one format.
+
+    Args:
+        log_format: JSON in the service, CONSOLE elsewhere.
+        level: name of the least level shown, e.g. ``INFO``.
+    """
+    import sys
+
+    import structlog
+
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: list[Processor]
+    if log_format is LogFormat.JSON:
+        last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    else:
+        last = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {
+                "structured": {
+                    "()": structlog.stdlib.ProcessorFormatter,
+                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+                    "foreign_pre_chain": shared,
+                }
+            },
+            "handlers": {
+                "stderr": {
+                    "class": "logging.StreamHandler",
+                    "stream": "ext://sys.stderr",
+                    "formatter": "structured",
+                }
+            },
+            "root": {"handlers": ["stderr"], "level": level.upper()},
+        }
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        cache_logger_on_first_use=False,
+    )
+
+
+def get_logger(name: str) -> FilteringBoundLogger:
+    """A structured logger: ``log.info("event", key=value)``."""
+    import structlog
+
+    logger: FilteringBoundLogger = structlog.get_logger(name)
+    return logger
