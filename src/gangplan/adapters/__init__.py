@@ -1,0 +1,1 @@
+"""Other systems' words turned into gangplan's."""

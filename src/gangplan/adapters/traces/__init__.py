@@ -1,0 +1,1 @@
+"""Public traces: one file per format."""

@@ -1,0 +1,1 @@
+"""Rounds made and studied offline: scenario files, generated instances, simulation, what-if."""
