@@ -1,0 +1,243 @@
+"""Capacity: devices, CPU and memory of every node, recomputed in integers (properties P2 and P3).
+
+On EXACT nodes new tasks name usable device indices that nobody else holds afterwards; on COUNT_ONLY nodes
+indices are neither revealed nor pinned and only the number counts (decision 21). A limit that the jobs that
+go on break already is reported elsewhere and may not get worse (property P25): what is allowed is the larger
+of the limit and what the running jobs that are not forced off hold now.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from gangplan.domain.cluster import DeviceReporting, Node
+from gangplan.model.outcome import Status
+from gangplan.model.rows import Rows
+from gangplan.model.sites import DIMENSIONS
+from gangplan.model.violation import Violation
+
+if TYPE_CHECKING:
+    from gangplan.model.layout import Layout, Room
+    from gangplan.model.program import IntArray
+    from gangplan.model.reading import Change, Holding, Reading
+
+NAME = "capacity"
+RULES = (
+    "capacity.device-indices",
+    "capacity.device-unusable",
+    "capacity.device-shared",
+    "capacity.device-count",
+    "capacity.cpu",
+    "capacity.memory",
+)
+
+
+class Use:
+    """What is held on one node: CPU (thousandths), memory (bytes) and, where only they count, devices."""
+
+    __slots__ = ("cpu_milli", "devices", "memory_bytes")
+
+    def __init__(self) -> None:
+        self.cpu_milli = 0
+        self.memory_bytes = 0
+        self.devices = 0
+
+
+def violations(reading: Reading) -> list[Violation]:
+    """Nodes that hold more than they may, and devices that are wrong, unusable or held twice."""
+    found: list[Violation] = []
+    present: dict[str, Use] = {}
+    final: dict[str, Use] = {}
+    touched: set[str] = set()
+    for change in reading.changes.values():
+        if change.before and change.forced is None:
+            add_use(present, change, change.before, reading)
+        if change.after:
+            add_use(final, change, change.after, reading)
+            if change.status is not Status.KEPT:
+                found += _indices(change, reading)
+                touched.update(node for _, node in change.started)
+    for node in sorted(touched):
+        found += _totals(reading.nodes[node], present.get(node), final[node])
+    return found + _shared(reading, touched)
+
+
+def _shared(reading: Reading, touched: set[str]) -> list[Violation]:
+    """Devices of nodes where something starts that are held twice, once at least by a new task."""
+    holders: dict[tuple[str, int], list[str]] = {}
+    fresh: set[tuple[str, int]] = set()
+    for name, change in reading.changes.items():
+        for key, held in change.after.items():
+            if key[1] not in touched:
+                continue
+            for device in held.devices:
+                holders.setdefault((key[1], device), []).append(name)
+            if key in change.started:
+                fresh.update((key[1], device) for device in change.started[key].devices)
+    found: list[Violation] = []
+    for node, device in fresh:
+        jobs = sorted(holders[node, device])
+        if len(jobs) > 1:
+            message = f"device {device} of {node} is held more than once, by {' and '.join(jobs)}"
+            found.append(Violation("capacity.device-shared", jobs[-1], node, "", message))
+    return found
+
+
+def add_use(use: dict[str, Use], change: Change, holding: Holding, reading: Reading) -> None:
+    """Add a holding of a job to ``use``, by node; nodes that are gone hold nothing."""
+    groups = {group.name: group for group in change.job.component.task_groups}
+    for (name, node), held in holding.items():
+        group = groups.get(name)
+        if group is None or node not in reading.nodes:
+            continue
+        here = use.get(node)
+        if here is None:
+            here = use[node] = Use()
+        here.cpu_milli += group.resources_per_task.cpu_milli * held.tasks
+        here.memory_bytes += group.resources_per_task.memory_bytes * held.tasks
+        here.devices += group.devices_per_task * held.tasks
+
+
+def limits(node: Node, present: Use | None) -> tuple[tuple[str, int, int, int], ...]:
+    """(dimension, limit, present use, what is allowed) of each dimension that is counted on ``node``."""
+    present = present or Use()
+    usable = node.usable_resources
+    rows = [
+        ("cpu", usable.cpu_milli, present.cpu_milli),
+        ("memory", usable.memory_bytes, present.memory_bytes),
+    ]
+    if node.device_reporting is DeviceReporting.COUNT_ONLY:
+        rows.append(("device-count", node.usable_device_count, present.devices))
+    return tuple((name, limit, now, max(limit, now)) for name, limit, now in rows)
+
+
+def amount(use: Use, dimension: str) -> int:
+    """The figure of ``use`` in a dimension of :func:`limits`."""
+    if dimension == "cpu":
+        return use.cpu_milli
+    return use.memory_bytes if dimension == "memory" else use.devices
+
+
+def _totals(node: Node, present: Use | None, final: Use) -> list[Violation]:
+    found: list[Violation] = []
+    for dimension, limit, now, allowed in limits(node, present):
+        held = amount(final, dimension)
+        if held > allowed:
+            message = f"{node.name} would hold {held} of {limit} {dimension} ({now} now)"
+            found.append(Violation(f"capacity.{dimension}", "", node.name, "", message))
+    return found
+
+
+def _indices(change: Change, reading: Reading) -> list[Violation]:
+    """Wrong numbers of indices, and new ones that cannot be used."""
+    found: list[Violation] = []
+    action = change.action.id if change.action else ""
+    name = change.job.name
+    per_task = {group.name: group.devices_per_task for group in change.job.component.task_groups}
+    for key, held in change.after.items():
+        group, node = key[0], reading.nodes[key[1]]
+        exact = node.device_reporting is DeviceReporting.EXACT
+        expected = held.tasks * per_task[group] if exact else 0
+        if len(held.devices) != expected:
+            message = (
+                f"{name} lists {len(held.devices)} devices for {group} on {node.name}; it takes {expected}"
+            )
+            found.append(Violation("capacity.device-indices", name, node.name, action, message))
+        if key in change.started:
+            wrong = sorted(change.started[key].devices - node.usable_devices)
+            if wrong and exact:
+                message = f"{name} takes devices {wrong} of {node.name}, which cannot be used"
+                found.append(Violation("capacity.device-unusable", name, node.name, action, message))
+    return found
+
+
+def rows(layout: Layout) -> Rows:
+    """Capacity of every pool, in every dimension and for every device size.
+
+    Besides the sums, for every size s that occurs: blocks count ``floor(devices / s)`` each, and a node holds
+    ``floor(free / s)`` of them. That holds for any sizes, and is exact where sizes divide each other
+    (formulation, section 1; decision 28).
+    """
+    found = Rows()
+    for p in range(layout.instance.pools.count):
+        if layout.pool_flows[p]:
+            for dimension in range(len(DIMENSIONS)):
+                _sum_row(layout, p, dimension, found)
+            for size in layout.sizes[p]:
+                if size > 1:
+                    _nested_row(layout, p, size, found)
+    return found
+
+
+def _kept_in(layout: Layout, pool: int, dimension: int) -> list[tuple[int, int]]:
+    return [
+        (int(layout.keep_column[c]), amounts[dimension])
+        for node in layout.instance.pools.members[pool].tolist()
+        for c, amounts in layout.kept_on.get(node, ())
+        if amounts[dimension]
+    ]
+
+
+def _sum_row(layout: Layout, pool: int, dimension: int, found: Rows) -> None:
+    instance = layout.instance
+    blocks = [(column, instance.blocks[flow[0]].demand) for flow, column in layout.pool_flows[pool]]
+    capacity = instance.pools.capacity[pool]
+    kept = _kept_in(layout, pool, dimension)
+    if (
+        dimension
+        and not kept
+        and all(_devices_bind_first(demand, capacity, dimension) for _, demand in blocks)
+    ):
+        return
+    entries = [(column, demand[dimension]) for column, demand in blocks if demand[dimension]]
+    unit = _unit([amount for _, amount in entries] + [amount for _, amount in kept])
+    limit = int(capacity[dimension]) * int(instance.pools.size[pool])
+    found.add(
+        [(column, float(amount // unit)) for column, amount in [*entries, *kept]], upper=float(limit // unit)
+    )
+
+
+def _devices_bind_first(demand: tuple[int, int, int], capacity: IntArray, dimension: int) -> bool:
+    return demand[dimension] * int(capacity[0]) <= int(capacity[dimension]) * demand[0]
+
+
+def _unit(amounts: list[int]) -> int:
+    """A common unit that keeps coefficients below 2^20.
+
+    Rounding amounts and limit down loosens the row and never cuts off a plan that fits.
+    """
+    if not amounts:
+        return 1
+    return max(math.gcd(*amounts), max(amounts) >> 20, 1)
+
+
+def _nested_row(layout: Layout, pool: int, size: int, found: Rows) -> None:
+    instance = layout.instance
+    capacity = int(instance.pools.capacity[pool, 0])
+    rooms = layout.rooms[pool, size]
+    untouched = int(instance.pools.size[pool]) - len(rooms)
+    entries = [
+        (column, float(instance.blocks[flow[0]].demand[0] // size))
+        for flow, column in layout.pool_flows[pool]
+    ]
+    limit = float(untouched * (capacity // size))
+    for room in rooms:
+        if room.column < 0:
+            limit += room.constant
+            entries.extend((int(layout.keep_column[c]), float(amount)) for c, amount in room.keep)
+        else:
+            entries.append((room.column, -1.0))
+            _room_rows(layout, room, capacity, found)
+    found.add(entries, upper=limit)
+
+
+def _room_rows(layout: Layout, room: Room, capacity: int, found: Rows) -> None:
+    """A room counts at most what fits beside the jobs that stay; lifted once for each of them."""
+    kept = [(int(layout.keep_column[c]), float(a[0])) for c, a in layout.kept_on[room.node] if a[0]]
+    found.add([(room.column, float(room.size)), *kept], upper=float(capacity))
+    for c, loss in room.keep:
+        if loss * room.size > dict(layout.kept_on[room.node])[c][0]:
+            found.add(
+                [(room.column, 1.0), (int(layout.keep_column[c]), float(loss))], upper=float(room.constant)
+            )

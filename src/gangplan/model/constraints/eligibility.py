@@ -1,0 +1,70 @@
+"""Eligibility: new tasks only where they may be (property P12).
+
+A node must be healthy, not cordoned and not past its drain time, carry the labels that the group selects, and
+have no taint that the group does not tolerate; a group with devices must be allowed the node's type, and the
+gang must have a throughput there (decision 42). What runs already where it now would not be allowed stays
+(property P25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gangplan.domain.cluster import Node, NodeHealth
+from gangplan.domain.job import TaskGroup
+from gangplan.model.outcome import Status
+from gangplan.model.violation import Violation
+
+if TYPE_CHECKING:
+    from gangplan.model.reading import Reading
+
+NAME = "eligibility"
+RULES = (
+    "eligibility.node-unhealthy",
+    "eligibility.node-cordoned",
+    "eligibility.node-drained",
+    "eligibility.node-selector",
+    "eligibility.taint",
+    "eligibility.accelerator-type",
+    "eligibility.no-throughput",
+)
+
+
+def violations(reading: Reading) -> list[Violation]:
+    """New tasks on nodes that do not take them, and gangs that have no throughput where they go."""
+    found: list[Violation] = []
+    catalogue = {entry.name for entry in reading.round.accelerators}
+    for name, change in reading.changes.items():
+        if not change.after or change.status is Status.KEPT:
+            continue
+        action = change.action.id if change.action else ""
+        groups = {group.name: group for group in change.job.component.task_groups}
+        for key in change.started:
+            node = reading.nodes[key[1]]
+            for rule, why in _objections(groups[key[0]], node, catalogue, reading.round.now):
+                message = f"{name} puts new tasks of {key[0]} on {node.name}, {why}"
+                found.append(Violation(f"eligibility.{rule}", name, node.name, action, message))
+        if change.outcome.relative_throughput <= 0:
+            message = f"{name} has no throughput on {change.outcome.types} at scope {change.outcome.scope}"
+            found.append(Violation("eligibility.no-throughput", name, "", action, message))
+    return found
+
+
+def _objections(group: TaskGroup, node: Node, catalogue: set[str], now: float) -> Iterator[tuple[str, str]]:
+    if node.health is not NodeHealth.HEALTHY:
+        yield "node-unhealthy", "which is unhealthy"
+    if node.cordoned:
+        yield "node-cordoned", "which is cordoned"
+    if node.drain_time is not None and node.drain_time <= now:
+        yield "node-drained", "which is drained"
+    for label, value in group.node_selector.items():
+        if node.labels.get(label) != value:
+            yield "node-selector", f"which lacks {label}={value}"
+    for taint in node.taints:
+        if not any(toleration.tolerates(taint) for toleration in group.tolerations):
+            yield "taint", f"whose taint {taint.key}={taint.value} it does not tolerate"
+    if group.devices_per_task:
+        allowed = group.accelerator_types or catalogue
+        if node.accelerator_type not in allowed or node.accelerator_type not in catalogue:
+            yield "accelerator-type", f"whose devices are {node.accelerator_type}"

@@ -1,0 +1,235 @@
+"""Order: the action DAG never exceeds capacity at any step (property P4; decision 18).
+
+A plan is a set of stops (EVICT, MIGRATE, and what RESIZE drops) and starts (PLACE, MIGRATE, and what RESIZE
+adds). Stops wait for nothing; a start waits for its own job's stop and for the stops of the actions in its
+``depends_on``. So every set of starts T is reachable together with any set of stops that contains all that T
+waits for, and the use of a node is worst when no other stop has happened:
+
+    use(T) = present use + what T takes - what the stops that T waits for give back.
+
+The worst T is a maximum-weight closure (a start takes its stops along), found exactly, in polynomial time, as
+a minimum cut (Picard, *Maximal closure of a graph and applications to combinatorial problems*, Management
+Science 22, 1976); starts that wait for the same stops of the node count as one. Pinned devices are simpler:
+whoever takes one waits for whoever gives it up. What the jobs that go on over-use already may not get worse
+(property P25), and a step is the plan's fault only when something starts in it. Quotas are judged after the
+plan only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gangplan.domain.plan import Action, ActionKind
+from gangplan.model.constraints.capacity import Use, add_use, amount, limits
+from gangplan.model.outcome import Status
+from gangplan.model.violation import Violation
+
+if TYPE_CHECKING:
+    from gangplan.model.reading import Change, Reading
+
+NAME = "order"
+RULES = (
+    "order.unknown-dependency",
+    "order.not-a-stop",
+    "order.device",
+    "order.device-count",
+    "order.cpu",
+    "order.memory",
+)
+_STOPS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
+_STARTS = (ActionKind.PLACE, ActionKind.MIGRATE, ActionKind.RESIZE)
+
+
+def violations(reading: Reading) -> list[Violation]:
+    """Dependencies that make no sense, and steps at which a node would hold too much."""
+    actions: dict[str, Action] = {}
+    for action in reading.plan.actions:
+        actions.setdefault(action.id, action)
+    found: list[Violation] = []
+    for action in reading.plan.actions:
+        found += _dependencies(action, actions)
+    awaited: dict[str, set[str]] = {}
+    for name, change in reading.changes.items():
+        if change.started and change.action is not None:
+            stops = {actions[key].job for key in change.action.depends_on if key in actions}
+            awaited[name] = stops | {name}
+    if awaited:
+        found += _devices(reading, awaited)
+        found += _amounts(reading, awaited)
+    return found
+
+
+def _dependencies(action: Action, actions: Mapping[str, Action]) -> list[Violation]:
+    found: list[Violation] = []
+    for key in action.depends_on:
+        if key not in actions:
+            message = f"{action.job} waits for action {key!r}, which is not in the plan"
+            found.append(Violation("order.unknown-dependency", action.job, "", action.id, message))
+        elif key == action.id or actions[key].kind not in _STOPS or action.kind not in _STARTS:
+            message = f"{action.job} ({action.kind.value}) waits for {key!r} ({actions[key].kind.value})"
+            found.append(Violation("order.not-a-stop", action.job, "", action.id, message))
+    return found
+
+
+def _devices(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violation]:
+    """New holders of a pinned device that do not wait for the old one to give it up."""
+    given_up: dict[tuple[str, int], list[str]] = {}
+    for name, change in reading.changes.items():
+        for (_, node), held in change.stopped.items():
+            for device in held.devices:
+                given_up.setdefault((node, device), []).append(name)
+    found: list[Violation] = []
+    if not given_up:
+        return found
+    for name, stops in awaited.items():
+        missing = {
+            (other, node)
+            for (_, node), held in reading.changes[name].started.items()
+            for device in held.devices
+            for other in given_up.get((node, device), ())
+            if other not in stops
+        }
+        for other, node in sorted(missing):
+            message = f"{name} takes devices of {node} from {other} without waiting for it to stop"
+            found.append(Violation("order.device", name, node, _id(reading.changes[name]), message))
+    return found
+
+
+def _amounts(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violation]:
+    """Steps at which a node holds too much CPU, memory or devices that only count."""
+    going_on: dict[str, Use] = {}
+    now: dict[str, Use] = {}
+    final: dict[str, Use] = {}
+    takes: dict[str, dict[str, Use]] = {}
+    gives: dict[str, dict[str, Use]] = {}
+    starting = {node for name in awaited for _, node in reading.changes[name].started}
+    for name, change in reading.changes.items():
+        if change.before:
+            add_use(now, change, change.before, reading)
+            if change.forced is None:
+                add_use(going_on, change, change.before, reading)
+        if change.after:
+            add_use(final, change, change.after, reading)
+        for holding, uses in ((change.started, takes), (change.stopped, gives)):
+            if holding and change.status is not Status.KEPT:
+                own: dict[str, Use] = {}
+                add_use(own, change, holding, reading)
+                for node, use in own.items():
+                    if node in starting:
+                        uses.setdefault(node, {})[name] = use
+    found: list[Violation] = []
+    for node in sorted(starting):
+        for dimension, _, _, allowed in limits(reading.nodes[node], going_on.get(node)):
+            if amount(final[node], dimension) > allowed:
+                continue  # reported as capacity
+            present = amount(now.get(node, Use()), dimension)
+            adds = {name: amount(use, dimension) for name, use in takes[node].items() if name in awaited}
+            if present + sum(adds.values()) <= allowed:
+                continue
+            drops = {name: amount(use, dimension) for name, use in gives.get(node, {}).items()}
+            worst, starts = worst_use(present, adds, drops, awaited, allowed)
+            if worst > allowed:
+                rule = "device-count" if dimension == "device-count" else dimension
+                message = (
+                    f"{node} may hold {worst} of {allowed} {dimension} on the way, "
+                    f"when {', '.join(sorted(starts))} start before the rest has stopped"
+                )
+                first = min(starts)
+                found.append(Violation(f"order.{rule}", first, node, _id(reading.changes[first]), message))
+    return found
+
+
+def worst_use(
+    present: int,
+    takes: Mapping[str, int],
+    gives: Mapping[str, int],
+    awaited: Mapping[str, set[str]],
+    allowed: int,
+) -> tuple[int, frozenset[str]]:
+    """The most that one node holds of one thing at any step at which something has started.
+
+    Args:
+        present: held before the plan.
+        takes: what each start takes, by job; starts that take nothing do not matter.
+        gives: what each stop gives back, by job.
+        awaited: jobs whose stop each start waits for, its own included.
+        allowed: a step within this does not matter; when ``present`` is within, so is "nothing has started".
+
+    Returns:
+        The worst use, and the jobs whose starts make it; ``(0, {})`` when nothing takes anything.
+    """
+    merged: dict[frozenset[str], list[str]] = {}
+    for name, taken in takes.items():
+        if taken > 0:
+            stops = frozenset(s for s in awaited[name] if gives.get(s, 0) > 0)
+            merged.setdefault(stops, []).append(name)
+    profit = {stops: sum(takes[name] for name in names) for stops, names in merged.items()}
+    if not profit:
+        return 0, frozenset()
+    worst: tuple[int, frozenset[frozenset[str]]] = (-1, frozenset())
+    if present <= allowed:
+        gain, chosen = _closure(profit, gives)
+        worst = (present + gain, chosen)
+    else:
+        for first, value in profit.items():
+            rest = {stops - first: 0 for stops in profit if stops != first}
+            for stops, other in profit.items():
+                if stops != first:
+                    rest[stops - first] += other
+            gain, chosen = _closure(rest, gives)
+            use = present + value - sum(gives[s] for s in first) + gain
+            if use > worst[0]:
+                worst = (use, frozenset({first, *(s for s in profit if s - first in chosen)}))
+    return worst[0], frozenset(name for stops in worst[1] for name in merged[stops])
+
+
+def _closure(
+    profit: Mapping[frozenset[str], int], cost: Mapping[str, int]
+) -> tuple[int, frozenset[frozenset[str]]]:
+    """The most profitable set of starts, each of which takes its stops along at their cost.
+
+    A minimum cut by shortest augmenting paths (Edmonds and Karp, 1972) in the graph source -> start -> stop
+    -> sink.
+    """
+    source, sink = "source", "sink"
+    left: dict[object, dict[object, float]] = {source: {}, sink: {}}
+
+    def edge(tail: object, head: object, capacity: float) -> None:
+        left.setdefault(tail, {})[head] = capacity
+        left.setdefault(head, {}).setdefault(tail, 0)
+
+    total = sum(profit.values())
+    for stops, value in profit.items():
+        edge(source, ("start", stops), value)
+        for stop in stops:
+            edge(("start", stops), ("stop", stop), total + 1)
+            edge(("stop", stop), sink, cost[stop])
+    flow = 0
+    while True:
+        came: dict[object, object] = {source: source}
+        queue = deque[object]([source])
+        while queue and sink not in came:
+            here = queue.popleft()
+            for there, capacity in left[here].items():
+                if capacity > 0 and there not in came:
+                    came[there] = here
+                    queue.append(there)
+        if sink not in came:
+            chosen = frozenset(stops for stops in profit if ("start", stops) in came)
+            return total - flow, chosen
+        path: list[tuple[object, object]] = []
+        there: object = sink
+        while there != source:
+            path.append((came[there], there))
+            there = came[there]
+        pushed = min(int(left[a][b]) for a, b in path)
+        for a, b in path:
+            left[a][b] -= pushed
+            left[b][a] += pushed
+        flow += pushed
+
+
+def _id(change: Change) -> str:
+    return change.action.id if change.action else ""

@@ -1,0 +1,166 @@
+"""Structure: every action makes sense, and every running job has exactly one (decision 17).
+
+Kinds are checked against what a plan really changes: KEEP holds exactly what the job held; RESIZE changes
+counts on nested sets of nodes and devices (decision 18); MIGRATE is any other change of a running job, and
+the only way to place a job that is forced off; EVICT and PLACE speak for themselves; RESERVE is not made yet
+(decision 19). What an action says of itself (scope, throughput, worth by term, preconditions) must be what
+the verifier finds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from gangplan.domain.plan import Action, ActionKind
+from gangplan.model.outcome import Status
+from gangplan.model.rows import INFINITY, Rows
+from gangplan.model.terms import terms
+from gangplan.model.violation import Violation
+
+if TYPE_CHECKING:
+    from gangplan.model.layout import Layout
+    from gangplan.model.reading import Change, Reading
+
+NAME = "structure"
+RULES = (
+    "structure.action-id",
+    "structure.unknown-job",
+    "structure.repeated-job",
+    "structure.missing-action",
+    "structure.kind",
+    "structure.forced",
+    "structure.evict-placements",
+    "structure.unknown-node",
+    "structure.unknown-group",
+    "structure.task-count",
+    "structure.repeated-placement",
+    "structure.device-order",
+    "structure.scope",
+    "structure.throughput",
+    "structure.worth",
+    "structure.precondition",
+)
+TOLERANCE = 1e-6
+"""Relative (and absolute) slack of reported figures."""
+
+_KINDS = {
+    Status.KEPT: ActionKind.KEEP,
+    Status.STARTED: ActionKind.PLACE,
+    Status.MOVED: ActionKind.MIGRATE,
+    Status.RESIZED: ActionKind.RESIZE,
+    Status.EVICTED: ActionKind.EVICT,
+}
+
+
+def violations(reading: Reading) -> list[Violation]:
+    """Actions that make no sense, and running jobs without one."""
+    found = list(reading.malformed)
+    ids: set[str] = set()
+    jobs: set[str] = set()
+    for action in reading.plan.actions:
+        if not action.id or action.id in ids:
+            found.append(_on(action, "action-id", f"action id {action.id!r} is empty or not unique"))
+        ids.add(action.id)
+        change = reading.changes.get(action.job)
+        if change is None:
+            found.append(_on(action, "unknown-job", f"{action.job!r} is not a job of the round"))
+        elif action.job in jobs:
+            found.append(_on(action, "repeated-job", f"{action.job} has more than one action"))
+        else:
+            found += _action(action, change, reading)
+        jobs.add(action.job)
+    found += [
+        Violation("structure.missing-action", name, message=f"{name} is running and has no action")
+        for name, change in reading.changes.items()
+        if change.action is None and change.job.running is not None
+    ]
+    return found
+
+
+def _on(action: Action, rule: str, message: str) -> Violation:
+    return Violation(f"structure.{rule}", action.job, "", action.id, message)
+
+
+def _action(action: Action, change: Change, reading: Reading) -> list[Violation]:
+    found: list[Violation] = []
+    kind = _KINDS.get(change.status)
+    if change.forced is not None and change.status is Status.KEPT:
+        kind = None
+    if action.kind is not kind:
+        expected = "no action" if kind is None else kind.value
+        found.append(
+            _on(action, "kind", f"{action.job} has {action.kind.value}, but what it holds means {expected}")
+        )
+    if action.forced is not change.forced:
+        said = action.forced.value if action.forced else "not forced"
+        true = change.forced.value if change.forced else "not forced"
+        found.append(_on(action, "forced", f"{action.job} is said to be {said}, but is {true}"))
+    if action.kind is ActionKind.EVICT and action.placements:
+        found.append(_on(action, "evict-placements", f"{action.job} is evicted and yet has placements"))
+    outcome = change.outcome
+    if action.scope != outcome.scope:
+        found.append(_on(action, "scope", f"{action.job} has scope {outcome.scope!r}, not {action.scope!r}"))
+    if not _close(action.throughput, outcome.throughput):
+        found.append(
+            _on(
+                action,
+                "throughput",
+                f"{action.job} makes {outcome.throughput:g}/s, not {action.throughput:g}/s",
+            )
+        )
+    if action.cost_by_term:
+        found += _worth(action, change, reading)
+    for read in action.preconditions:
+        known = _revision(read.kind, read.name, reading)
+        if known is None or known != read.revision:
+            found.append(
+                _on(
+                    action,
+                    "precondition",
+                    f"{action.job} relies on {read.kind} {read.name!r} at {read.revision!r}",
+                )
+            )
+    return found
+
+
+def _worth(action: Action, change: Change, reading: Reading) -> list[Violation]:
+    policy = reading.round.policy
+    true = {term.NAME: term.weight(policy) * term.evaluate(change.outcome, reading.facts) for term in terms()}
+    return [
+        _on(
+            action,
+            "worth",
+            f"{action.job} is worth {true.get(name, 0.0):g} by {name}, "
+            f"not {action.cost_by_term.get(name, 0.0):g}",
+        )
+        for name in sorted({*true, *action.cost_by_term})
+        if not _close(action.cost_by_term.get(name, 0.0), true.get(name, 0.0))
+    ]
+
+
+def _close(said: float, true: float) -> bool:
+    return math.isclose(said, true, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+def _revision(kind: str, name: str, reading: Reading) -> str | None:
+    """The present revision of the object that a precondition names; None when there is no such object."""
+    if kind.casefold() == "job":
+        change = reading.changes.get(name)
+        return change.job.revision if change else None
+    if kind.casefold() == "node":
+        node = reading.nodes.get(name)
+        return node.revision if node else None
+    return None
+
+
+def rows(layout: Layout) -> Rows:
+    """One option per component: as many choices as a class has members, KEEP among them."""
+    instance, found = layout.instance, Rows()
+    for c, job_class in enumerate(instance.classes):
+        columns = [int(layout.option_column[job_class.start + i]) for i in range(len(job_class.options))]
+        keep = int(layout.keep_column[c])
+        entries = [(column, 1.0) for column in [*columns, keep] if column >= 0]
+        most = float(len(job_class.jobs))
+        found.add(entries, upper=most, lower=most if job_class.must_run else -INFINITY)
+    return found

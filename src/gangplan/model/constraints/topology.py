@@ -1,0 +1,82 @@
+"""Topology: required levels and whole nodes (property P9).
+
+``required_level``: the component's scope is that level or a narrower one, all its tasks counted, those that
+already run included. ``WHOLE_NODES``: a group with devices sits on one node, or on nodes of equal size of
+each of which it holds every built-in device. Both bind what changes; a running job that breaks them already
+may stay or shrink in place (property P25).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from gangplan.domain.job import TaskGroup, TaskSplit
+from gangplan.model.outcome import Status
+from gangplan.model.rows import Rows
+from gangplan.model.violation import Violation
+
+if TYPE_CHECKING:
+    from gangplan.model.layout import GangKind, Layout
+    from gangplan.model.reading import Change, Holding, Reading
+
+NAME = "topology"
+RULES = ("topology.required-level", "topology.whole-nodes")
+
+
+def violations(reading: Reading) -> list[Violation]:
+    """Components that spread wider than they may, and groups on parts of several nodes."""
+    found: list[Violation] = []
+    for name, change in reading.changes.items():
+        if not change.after or change.status is Status.KEPT:
+            continue
+        action = change.action.id if change.action else ""
+        required = change.job.component.required_level
+        scope = change.outcome.scope
+        if (
+            required is not None
+            and change.started
+            and reading.facts.rank[scope] < reading.facts.rank[required]
+        ):
+            message = f"{name} spreads over scope {scope}; it requires one {required}"
+            found.append(Violation("topology.required-level", name, "", action, message))
+        for group in change.job.component.task_groups:
+            if (
+                group.split is TaskSplit.WHOLE_NODES
+                and group.devices_per_task
+                and _broken(group, change, reading)
+            ):
+                message = f"{name} spreads {group.name} over parts of nodes; it takes one node or whole nodes"
+                found.append(Violation("topology.whole-nodes", name, "", action, message))
+    return found
+
+
+def _broken(group: TaskGroup, change: Change, reading: Reading) -> bool:
+    if _whole(group, change.after, reading):
+        return False
+    grows = any(name == group.name for name, _ in change.started)
+    return grows or _whole(group, change.before, reading)
+
+
+def _whole(group: TaskGroup, holding: Holding, reading: Reading) -> bool:
+    """Whether ``holding`` has the group on one node, or on whole nodes of equal size."""
+    built_in = [
+        (reading.nodes[node].device_count, held.tasks * group.devices_per_task)
+        for (name, node), held in holding.items()
+        if name == group.name
+    ]
+    return len(built_in) <= 1 or (
+        all(count == held for count, held in built_in) and len({count for count, _ in built_in}) == 1
+    )
+
+
+def rows(layout: Layout) -> Rows:
+    """Every gang of a scope inside the cluster lies in one domain of that level."""
+    domains: dict[GangKind, list[int]] = defaultdict(list)
+    for (kind, _), column in layout.gang_column.items():
+        domains[kind].append(column)
+    found = Rows()
+    for kind, columns in domains.items():
+        chosen = [(int(layout.option_column[k]), 1.0) for k in layout.kind_options[kind]]
+        found.add([*chosen, *((column, -1.0) for column in columns)], upper=0.0)
+    return found

@@ -1,0 +1,21 @@
+"""What a plan means for every job, recomputed from the round and the plan alone."""
+
+from __future__ import annotations
+
+from gangplan.domain.plan import Plan
+from gangplan.domain.round import Round
+from gangplan.model.facts import RoundFacts, round_facts
+from gangplan.model.outcome import Outcome
+from gangplan.model.reading import read_plan
+
+
+def outcomes(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> dict[str, Outcome]:
+    """The outcome of every job of ``round_`` under ``plan``, by job name.
+
+    Args:
+        round_: the round.
+        plan: any plan, however broken; placements that make no sense count as not there.
+        facts: ``round_facts(round_)``, when it is at hand.
+    """
+    reading = read_plan(plan, facts or round_facts(round_))
+    return {name: change.outcome for name, change in reading.changes.items()}

@@ -1,0 +1,47 @@
+"""The terms of the objective, one file each, found by scanning this folder.
+
+Every term reports a raw value in its own unit and a weight in GPU-equivalents per unit; the objective is
+the sum over jobs and terms of weight times raw value (decision 1).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from gangplan.domain.policy import Policy
+    from gangplan.model.facts import RoundFacts
+    from gangplan.model.outcome import Outcome
+    from gangplan.model.program import FloatArray
+    from gangplan.model.table import OptionTable
+
+
+class Term(Protocol):
+    """What the module of a term offers."""
+
+    NAME: str
+    """Key in ``objective_by_term``."""
+    UNIT: str
+    """What a raw value counts."""
+
+    def weight(self, policy: Policy) -> float:
+        """GPU-equivalents per unit."""
+        ...
+
+    def coefficients(self, table: OptionTable) -> FloatArray:
+        """Raw values by row of the option table, shape (rows,)."""
+        ...
+
+    def evaluate(self, outcome: Outcome, facts: RoundFacts) -> float:
+        """Raw value of one job's outcome, by the verifier's own arithmetic; 0 for a job that waits."""
+        ...
+
+
+@cache
+def terms() -> tuple[Term, ...]:
+    """All terms, in the order of their module names."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(cast("Term", importlib.import_module(f"{__name__}.{name}")) for name in names)

@@ -1,0 +1,35 @@
+"""Priority: what the caller's weights and priority classes add to plain throughput.
+
+``(b_j - 1) V_j`` with ``b_j`` the job's weight times its class's weight over the median of that product
+(decision 1: the median job weighs 1). Negative for a job that weighs less than the median.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gangplan.domain.policy import Policy
+    from gangplan.model.facts import RoundFacts
+    from gangplan.model.outcome import Outcome
+    from gangplan.model.program import FloatArray
+    from gangplan.model.table import OptionTable
+
+NAME = "priority"
+UNIT = "reference devices at work"
+
+
+def weight(policy: Policy) -> float:
+    """1: the weights themselves are in GPU-equivalents."""
+    return 1.0
+
+
+def coefficients(table: OptionTable) -> FloatArray:
+    """Raw values by row of the option table: (b - 1) V."""
+    return (table.base - 1.0) * table.value
+
+
+def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
+    """(b - 1) V of the job; 0 when it does not run afterwards."""
+    mine = facts.jobs[outcome.job.name]
+    return (mine.base_weight - 1.0) * mine.full_value * outcome.relative_throughput

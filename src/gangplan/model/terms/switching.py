@@ -1,0 +1,52 @@
+"""Switching: the device time that stops and restarts throw away, spread over the horizon.
+
+Decision 13, with H = max(D, min(horizon, work_left / present throughput)) seconds:
+
+* evicted by choice: ``-(lost + restart) * held / H``: it pays its stop and its later start;
+* moved or resized by choice: ``-(lost * held + restart * new) / H``;
+* kept, started, waiting or forced: 0. KEEP costs nothing and a forced action was nobody's choice (decision
+17).
+
+``lost`` is the running time since the last checkpoint (unknown counts as all of it, the worst case), ``held``
+and ``new`` are devices before and after; both are ``req`` for a CPU-only job. The unit is devices over one
+round: a cost of C device-seconds counts ``C D / H`` device-seconds of each round of length D.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gangplan.model.outcome import Status
+
+if TYPE_CHECKING:
+    from gangplan.domain.policy import Policy
+    from gangplan.model.facts import RoundFacts
+    from gangplan.model.outcome import Outcome
+    from gangplan.model.program import FloatArray
+    from gangplan.model.table import OptionTable
+
+NAME = "switching"
+UNIT = "device-rounds"
+
+
+def weight(policy: Policy) -> float:
+    """``policy.switching_weight``."""
+    return policy.switching_weight
+
+
+def coefficients(table: OptionTable) -> FloatArray:
+    """Raw values by row of the option table: - lost device-seconds over H."""
+    return -table.lost_device_seconds / table.horizon_seconds
+
+
+def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
+    """The (negative) cost of stopping and restarting the job."""
+    if outcome.forced or outcome.status not in (Status.EVICTED, Status.MOVED, Status.RESIZED):
+        return 0.0
+    mine = facts.jobs[outcome.job.name]
+    cpu_only = all(group.devices_per_task == 0 for group in outcome.job.component.task_groups)
+    if outcome.status is Status.EVICTED:
+        new = mine.held
+    else:
+        new = mine.size if cpu_only else float(outcome.devices)
+    return -(mine.lost_seconds * mine.held + outcome.job.restart_seconds * new) / mine.horizon
