@@ -1,0 +1,68 @@
+"""The methods of the contract, built or not, as handlers that get and give bytes.
+
+Requests are decoded and answers encoded by the servicer, off the event loop and within the call's time
+budget: gRPC's own decoding would run on the loop, and answer a broken message with INTERNAL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.descriptor import FileDescriptor
+from grpc_status import rpc_status
+
+from gangplan.service.status import unimplemented
+
+Behaviour = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
+
+
+def generic_handlers(
+    files: tuple[FileDescriptor, ...], built: Mapping[str, Behaviour]
+) -> tuple[grpc.GenericRpcHandler, ...]:
+    """One handler for each service of the files.
+
+    Args:
+        files: descriptors of the files that declare services.
+        built: by full method name, e.g. ``gangplan.v1.PlacementService.PlanRound``, what answers it; each
+            other method is answered with UNIMPLEMENTED.
+
+    Raises:
+        ValueError: a method of ``built`` is not in the contract, or it streams.
+    """
+    unknown = set(built)
+    handlers = []
+    for service in (service for file in files for service in file.services_by_name.values()):
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+        for method in service.methods:
+            behaviour = built.get(method.full_name)
+            if behaviour is None:
+                methods[method.name] = _not_built(
+                    method.full_name, client=method.client_streaming, server=method.server_streaming
+                )
+                continue
+            if method.client_streaming or method.server_streaming:
+                raise ValueError(f"{method.full_name} streams")
+            methods[method.name] = grpc.unary_unary_rpc_method_handler(behaviour)
+            unknown.discard(method.full_name)
+        handlers.append(grpc.method_handlers_generic_handler(service.full_name, methods))
+    if unknown:
+        raise ValueError(f"not in the contract: {', '.join(sorted(unknown))}")
+    return tuple(handlers)
+
+
+def _not_built(name: str, *, client: bool, server: bool) -> grpc.RpcMethodHandler[Any, Any]:
+    async def refuse(_: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        status = rpc_status.to_status(unimplemented(name))
+        await context.abort(status.code, status.details, status.trailing_metadata)
+
+    make: Any = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }[client, server]
+    handler: grpc.RpcMethodHandler[Any, Any] = make(refuse)
+    return handler

@@ -1,0 +1,222 @@
+"""What the calls do, without a server around them: messages in, messages out, our exceptions on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from gangplan import __version__
+from gangplan.engine.parameters import PlanParameters
+from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.service.options import ServerOptions
+from gangplan.service.wire import (
+    planned_names,
+    read_round_request,
+    read_validate_plan_request,
+    write_parameters,
+    write_policy,
+    write_result,
+)
+from gangplan.v1 import placement_service_pb2, round_pb2
+
+if TYPE_CHECKING:
+    from gangplan.domain.plan import RoundResult
+    from gangplan.domain.round import Round
+    from gangplan.observe.metrics import Metrics
+    from gangplan.service.call import Call
+
+VERSION = f"gangplan {__version__}"
+_BUILT = ("PlanRound", "ValidatePlan", "ListSolvers", "GetCapabilities")
+_DEFAULTS = PlanParameters()
+_LEAST_BUDGET_SECONDS = 0.001
+_LEAST_RESERVE_SECONDS = 0.005
+
+_M = TypeVar("_M", bound=Message)
+
+
+class Planner(Protocol):
+    """What plans rounds: the engine with its solver workers, or a test's own."""
+
+    def plan(self, round_: Round, parameters: PlanParameters, cancelled: Callable[[], bool]) -> RoundResult:
+        """Plan a round within ``parameters.time_budget_seconds`` from now."""
+        ...
+
+    def warm(self) -> None:
+        """Get everything ready, so that the first round is as quick as any."""
+        ...
+
+    def close(self) -> None:
+        """End what was started."""
+        ...
+
+
+class Placement:
+    """The built calls of PlacementService. May be called from several threads at once.
+
+    Args:
+        planner: plans the rounds.
+        options: of the server; an in-process client has them too.
+        metrics: where rounds are counted; None: nowhere.
+    """
+
+    def __init__(self, planner: Planner, options: ServerOptions, metrics: Metrics | None = None) -> None:
+        self._planner = planner
+        self._options = options
+        self._metrics = metrics
+
+    @classmethod
+    def with_workers(cls, options: ServerOptions, metrics: Metrics | None = None) -> Placement:
+        """With the engine and a solver worker for each slot, not yet warm."""
+        from gangplan.service.planner import EnginePlanner
+
+        return cls(EnginePlanner(options.slots, metrics), options, metrics)
+
+    def warm(self) -> None:
+        """Get everything ready.
+
+        Raises:
+            WorkerError: a solver worker does not start.
+        """
+        self._planner.warm()
+
+    def close(self) -> None:
+        """End the solver workers."""
+        self._planner.close()
+
+    def parse_round(self, request: bytes) -> round_pb2.PlanRoundRequest:
+        """Decode a PlanRoundRequest.
+
+        Raises:
+            InvalidInputError: the bytes are no such message.
+        """
+        return _parsed(round_pb2.PlanRoundRequest, request)
+
+    def parse_validation(self, request: bytes) -> placement_service_pb2.ValidatePlanRequest:
+        """Decode a ValidatePlanRequest.
+
+        Raises:
+            InvalidInputError: the bytes are no such message.
+        """
+        return _parsed(placement_service_pb2.ValidatePlanRequest, request)
+
+    def seconds_left(self, request: Message, call: Call) -> float:
+        """Seconds that the call may still take; a request that is not sound has the default time."""
+        budget: float | None = None
+        if isinstance(request, round_pb2.PlanRoundRequest) and request.parameters.HasField("time_budget"):
+            budget = request.parameters.time_budget.ToTimedelta().total_seconds()
+        return self._left(call, budget)
+
+    def plan_round(self, request: round_pb2.PlanRoundRequest, call: Call) -> round_pb2.PlanRoundResponse:
+        """Read, plan, write; never later than the time budget and the deadline allow.
+
+        Raises:
+            InvalidInputError: the request breaks the contract; every violation at once.
+            UnknownSolverError: there is no such solver.
+        """
+        began = time.monotonic()
+        round_, parameters = read_round_request(request)
+        read_seconds = time.monotonic() - began
+        # Writing an answer takes about as long as reading its request did.
+        reserve = _LEAST_RESERVE_SECONDS + read_seconds
+        seconds = max(_LEAST_BUDGET_SECONDS, self._left(call, parameters.time_budget_seconds, reserve))
+        before = time.monotonic() - call.started
+        result = self._planner.plan(
+            round_, replace(parameters, time_budget_seconds=seconds), call.abandoned.is_set
+        )
+        result = replace(
+            result,
+            seconds_by_phase={"read": read_seconds, **result.seconds_by_phase},
+            stages=tuple(replace(stage, seconds=stage.seconds + before) for stage in result.stages),
+        )
+        if self._metrics is not None:
+            self._metrics.observe_round(result)
+        return write_result(result, request_id=parameters.request_id, version=VERSION)
+
+    def validate_plan(
+        self, request: placement_service_pb2.ValidatePlanRequest, call: Call
+    ) -> placement_service_pb2.ValidatePlanResponse:
+        """Let the independent verifier judge a plan.
+
+        Raises:
+            InvalidInputError: the request breaks the contract; a plan that breaks a rule is an answer.
+        """
+        from gangplan.model.verify import verify
+
+        del call  # nothing here runs long
+        round_, plan = read_validate_plan_request(request)
+        found = verify(round_, plan)
+        answer = placement_service_pb2.ValidatePlanResponse(valid=found.valid)
+        for violation in found.violations:
+            answer.violations.add(
+                rule=violation.rule,
+                subject=violation.action or violation.job or violation.node,
+                message=violation.message,
+            )
+        if found.valid:
+            answer.objective = found.objective
+            for term, contribution in found.objective_by_term.items():
+                answer.terms.add(term=term, contribution=contribution)
+        return answer
+
+    def list_solvers(self, request: bytes) -> placement_service_pb2.ListSolversResponse:
+        """The solver backends, those that cannot be used here with the reason.
+
+        Raises:
+            InvalidInputError: the bytes are no ListSolversRequest.
+        """
+        from gangplan_solvers import catalog
+
+        _parsed(placement_service_pb2.ListSolversRequest, request)
+        answer = placement_service_pb2.ListSolversResponse()
+        for solver in catalog.describe():
+            entry = answer.solvers.add(
+                name=solver.name,
+                available=solver.availability.available,
+                version=solver.availability.version,
+                reason=solver.availability.reason,
+            )
+            features = (f"SOLVER_FEATURE_{feature.value}" for feature in solver.features)
+            entry.features.extend(
+                sorted(placement_service_pb2.SolverFeature.Value(name) for name in features)
+            )
+        return answer
+
+    def get_capabilities(self, request: bytes) -> placement_service_pb2.GetCapabilitiesResponse:
+        """What the service can do, its limits and all its defaults.
+
+        Raises:
+            InvalidInputError: the bytes are no GetCapabilitiesRequest.
+        """
+        from gangplan.domain.policy import Policy
+
+        _parsed(placement_service_pb2.GetCapabilitiesRequest, request)
+        return placement_service_pb2.GetCapabilitiesResponse(
+            version=VERSION,
+            default_policy=write_policy(Policy()),
+            default_parameters=write_parameters(_DEFAULTS),
+            planned=planned_names(),
+            methods=[f"gangplan.v1.PlacementService.{method}" for method in _BUILT],
+            maximum_request_bytes=self._options.max_message_bytes,
+            maximum_concurrent_calls=self._options.slots + self._options.queue,
+        )
+
+    def _left(self, call: Call, budget: float | None, reserve: float = 0.0) -> float:
+        options = self._options
+        return call.seconds_left(
+            budget,
+            default=_DEFAULTS.time_budget_seconds,
+            margin=options.deadline_margin_seconds,
+            reserve=reserve,
+        )
+
+
+def _parsed(kind: type[_M], encoded: bytes) -> _M:
+    try:
+        return kind.FromString(encoded)
+    except DecodeError as error:
+        description = f"the bytes are no {kind.DESCRIPTOR.full_name} message"
+        raise InvalidInputError([FieldViolation("", description)]) from error

@@ -1,0 +1,168 @@
+"""The server: build, start, drain, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from typing import Self
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from gangplan.observe.logs import get_logger
+from gangplan.observe.metrics import Metrics, MetricsEndpoint
+from gangplan.service.interceptors import ObservingInterceptor
+from gangplan.service.methods import generic_handlers
+from gangplan.service.options import ServerOptions
+from gangplan.service.placement import Placement
+from gangplan.service.servicer import PlacementServicer
+from gangplan.v1 import placement_service_pb2, planning_service_pb2, session_service_pb2
+
+_FILES = (
+    placement_service_pb2.DESCRIPTOR,
+    session_service_pb2.DESCRIPTOR,
+    planning_service_pb2.DESCRIPTOR,
+)
+PLACEMENT_SERVICE = "gangplan.v1.PlacementService"
+_METADATA_BYTES = 64 * 1024
+_LAST_BYTES_SECONDS = 0.25
+"""For answers on their way out when the last call is done."""
+
+_log = get_logger(__name__)
+
+
+class Server:
+    """One service on one port.
+
+    Args:
+        options: how it is set up.
+        placement: what the calls do; None makes one with a warm solver worker for each slot.
+    """
+
+    def __init__(self, options: ServerOptions | None = None, *, placement: Placement | None = None) -> None:
+        self._options = options or ServerOptions()
+        self.metrics = Metrics()
+        self._placement = placement or Placement.with_workers(self._options, self.metrics)
+        self._servicer = PlacementServicer(self._placement, self._options, self.metrics)
+        self._interceptor = ObservingInterceptor(self.metrics)
+        self._health = health.aio.HealthServicer()
+        self._server: grpc.aio.Server | None = None
+        self._metrics_endpoint: MetricsEndpoint | None = None
+        self.address = ""
+
+    async def start(self) -> str:
+        """Warm the workers, then listen. Ready when this returns.
+
+        Returns:
+            The address, ``host:port``.
+
+        Raises:
+            OSError: the address cannot be bound.
+        """
+        options = self._options
+        await asyncio.to_thread(self._placement.warm)
+        server = grpc.aio.server(
+            interceptors=[self._interceptor],
+            options=[
+                ("grpc.max_receive_message_length", options.max_message_bytes),
+                ("grpc.max_send_message_length", options.max_message_bytes),
+                ("grpc.max_metadata_size", _METADATA_BYTES),
+                # Two servers on one port would share its calls without a word.
+                ("grpc.so_reuseport", 0),
+            ],
+        )
+        server.add_generic_rpc_handlers(generic_handlers(_FILES, self._servicer.methods))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        names = [name for file in _FILES for name in (s.full_name for s in file.services_by_name.values())]
+        reflection.enable_server_reflection([*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
+        try:
+            port = server.add_insecure_port(f"{options.host}:{options.port}")
+        except RuntimeError as error:
+            self._placement.close()
+            raise OSError(f"cannot listen on {options.host}:{options.port}: {error}") from error
+        if options.metrics_port is not None:
+            self._metrics_endpoint = self.metrics.serve(options.host, options.metrics_port)
+            _log.info("metrics", address=f"{options.host}:{self._metrics_endpoint.port}")
+        await server.start()
+        self._server = server
+        for name in ("", PLACEMENT_SERVICE):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        for name in names:
+            if name != PLACEMENT_SERVICE:
+                await self._health.set(name, health_pb2.HealthCheckResponse.NOT_SERVING)
+        self.address = f"{options.host}:{port}"
+        _log.info("listening", address=self.address, slots=options.slots, queue=options.queue)
+        return self.address
+
+    async def stop(self, grace_seconds: float | None = None) -> None:
+        """Drain: say NOT_SERVING, take no new calls, let those in flight finish within the grace, stop.
+
+        Args:
+            grace_seconds: None takes the options'.
+        """
+        grace = self._options.grace_seconds if grace_seconds is None else grace_seconds
+        _log.info("draining", grace_seconds=grace)
+        await self._health.enter_graceful_shutdown()
+        if self._server is not None:
+            await self._drain(self._server, grace)
+            self._server = None
+        self._servicer.close()
+        await asyncio.to_thread(self._placement.close)
+        if self._metrics_endpoint is not None:
+            await asyncio.to_thread(self._metrics_endpoint.stop)
+            self._metrics_endpoint = None
+        _log.info("stopped")
+
+    async def _drain(self, server: grpc.aio.Server, grace: float) -> None:
+        """Stop; streams that last, such as a health watch, do not hold it up once the calls are answered."""
+        stopped = asyncio.ensure_future(server.stop(grace))
+        idle = asyncio.ensure_future(self._interceptor.idle())
+        await asyncio.wait({stopped, idle}, return_when=asyncio.FIRST_COMPLETED)
+        idle.cancel()
+        await server.stop(min(grace, _LAST_BYTES_SECONDS))
+        await stopped
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop(0)
+
+
+def serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then drain.
+
+    Args:
+        options: how the server is set up.
+        ready: called with the address once calls are answered.
+
+    Raises:
+        OSError: the address cannot be bound.
+    """
+    asyncio.run(_serve(options, ready))
+
+
+async def _serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    server = Server(options)
+    starting = asyncio.ensure_future(server.start())
+    stopping = asyncio.ensure_future(asked.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    try:
+        address = await starting  # a signal during the warm-up is heeded once it is over
+        if not asked.is_set():
+            ready(address)
+        await stopping
+    finally:
+        stopping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await stopping
+        await server.stop()
