@@ -14,8 +14,8 @@ PLANNED_FIELD_NUMBER: _builtins.int
 PLANNED_VALUE_FIELD_NUMBER: _builtins.int
 planned: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """True for a field of a request that has its place in the contract while its behaviour is not built yet. A request that
-sets such a field is refused with INVALID_ARGUMENT and the field's full path: it is never ignored. Fields of answers are
-never marked: one that is not filled yet is simply unset.
+sets such a field is refused with INVALID_ARGUMENT and the field's full path: it is never ignored. In answers
+such a field is unset.
 """
 planned_value: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.bool]
 """True for an enum value of a request whose behaviour is not built yet; refused like a planned field."""

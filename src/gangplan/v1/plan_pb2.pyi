@@ -41,7 +41,7 @@ class _ActionKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ActionKind
     ACTION_KIND_EVICT: _ActionKind.ValueType  # 5
     """It stops and waits."""
     ACTION_KIND_RESERVE: _ActionKind.ValueType  # 6
-    """Capacity is promised to it. Not made yet."""
+    """Planned. Capacity is promised to it."""
 
 class ActionKind(_ActionKind, metaclass=_ActionKindEnumTypeWrapper):
     """ActionKind is what is done to a job."""
@@ -59,7 +59,7 @@ ACTION_KIND_RESIZE: ActionKind.ValueType  # 4
 ACTION_KIND_EVICT: ActionKind.ValueType  # 5
 """It stops and waits."""
 ACTION_KIND_RESERVE: ActionKind.ValueType  # 6
-"""Capacity is promised to it. Not made yet."""
+"""Planned. Capacity is promised to it."""
 Global___ActionKind: _TypeAlias = ActionKind  # noqa: Y015
 
 class _ForcedReason:
@@ -121,11 +121,11 @@ class Plan(_message.Message):
 
     @_builtins.property
     def groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___ActionGroup]:
-        """Sets of actions that are applied all or not at all. Not filled yet."""
+        """Planned. Sets of actions that are applied all or not at all."""
 
     @_builtins.property
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___Claim]:
-        """Claims on capacity that evictions will free. Not filled yet."""
+        """Planned. Claims on capacity that evictions will free."""
 
     def __init__(
         self,
@@ -216,15 +216,15 @@ class Action(_message.Message):
 
     @_builtins.property
     def not_before(self) -> _timestamp_pb2.Timestamp:
-        """It is not to be started before. Unset: at once. Not filled yet."""
+        """Planned. It is not to be started before. Unset: at once."""
 
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
-        """It is void after. Unset: never. Not filled yet."""
+        """Planned. It is void after. Unset: never."""
 
     @_builtins.property
     def reservation(self) -> Global___Reservation:
-        """For RESERVE: the promise. Not filled yet."""
+        """Planned. For RESERVE: the promise."""
 
     def __init__(
         self,

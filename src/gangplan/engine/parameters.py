@@ -1,0 +1,34 @@
+"""How to plan a round, whatever the round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Pipeline = Literal["auto", "full", "greedy"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanParameters:
+    """What a caller asks of the planner beside the round itself.
+
+    Attributes:
+        request_id: the caller's id of the request; the same id and content get the same answer. Empty: no id.
+        time_budget_seconds: time from the arrival of the request to the answer; above 0 (decision 37).
+        pipeline: which steps are taken (decision 36): ``greedy`` asks no solver, ``full`` takes all steps,
+            ``auto`` chooses.
+        solver: name of the backend; ``auto`` chooses.
+        seed: seed of everything random.
+        relative_gap: the solver may stop at this relative gap.
+        node_limit: most branch-and-bound nodes; None is unlimited, 0 is no branching.
+        threads: threads of the solver; 1 repeats exactly.
+    """
+
+    request_id: str = ""
+    time_budget_seconds: float = 5.0
+    pipeline: Pipeline = "auto"
+    solver: str = "auto"
+    seed: int = 0
+    relative_gap: float = 1e-7
+    node_limit: int | None = None
+    threads: int = 1

@@ -1,0 +1,183 @@
+"""Plans and whole answers on the wire -> :mod:`gangplan.domain.plan`."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from gangplan.domain.plan import (
+    Action,
+    ActionKind,
+    ForcedReason,
+    Notice,
+    Plan,
+    Precondition,
+    Quality,
+    RoundResult,
+    Stage,
+    TerminationLimit,
+    TerminationReason,
+    Verdict,
+    VerdictKind,
+)
+from gangplan.service.wire import limits
+from gangplan.service.wire.enums import read_enum
+from gangplan.service.wire.fields import Fields
+from gangplan.service.wire.planned import refuse_planned
+from gangplan.service.wire.read_parameters import PIPELINES
+from gangplan.service.wire.read_running import read_placements
+from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
+
+
+def read_plan(message: round_pb2.PlanRoundResponse | plan_pb2.Plan) -> Plan:
+    """The plan of an answer (decision 35), whoever made it.
+
+    Raises:
+        InvalidInputError: it is no plan: an action without kind or job, a number out of range, a
+            planned field. Whether the plan breaks a rule of the round is for the verifier to say.
+    """
+    fields = Fields()
+    if isinstance(message, round_pb2.PlanRoundResponse):
+        if not message.HasField("plan"):
+            fields.refuse("plan", "must be set")
+        message, path = message.plan, "plan."
+    else:
+        path = ""
+    refuse_planned(message, path, fields)
+    plan = read_actions(message, path, fields)
+    fields.raise_violations()
+    return plan
+
+
+def read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:
+    """A whole answer.
+
+    Raises:
+        InvalidInputError: it is no answer of this version: an enum value that is not known, no quality, ...
+    """
+    fields = Fields()
+    for name in ("plan", "quality", "termination"):
+        if not message.HasField(name):
+            fields.refuse(name, "must be set")
+    plan = read_actions(message.plan, "plan.", fields)
+    verdicts = tuple(
+        _read_verdict(verdict, f"verdicts[{index}].", fields)
+        for index, verdict in enumerate(message.verdicts)
+    )
+    termination = message.termination
+    reason = read_enum(
+        TerminationReason,
+        quality_pb2.TerminationReason.DESCRIPTOR,
+        termination.reason,
+        "termination.reason",
+        fields,
+    )
+    limit = read_enum(
+        TerminationLimit,
+        quality_pb2.TerminationLimit.DESCRIPTOR,
+        termination.limit,
+        "termination.limit",
+        fields,
+    )
+    stages = tuple(
+        Stage(
+            stage.name,
+            fields.duration(stage.elapsed, f"stages[{index}].", "elapsed"),
+            stage.objective if stage.HasField("objective") else None,
+            stage.bound if stage.HasField("bound") else None,
+        )
+        for index, stage in enumerate(message.stages)
+    )
+    seconds = {
+        phase: fields.duration(message.time_by_phase[phase], "", f'time_by_phase["{phase}"]')
+        for phase in sorted(message.time_by_phase)
+    }
+    if message.pipeline not in PIPELINES:
+        fields.refuse("pipeline", "must be set")
+    fields.raise_violations()
+    return RoundResult(
+        plan=plan,
+        verdicts=verdicts,
+        notices=tuple(Notice(notice.code, notice.field, notice.message) for notice in message.notices),
+        quality=_read_quality(message.quality),
+        reason=reason,
+        limit=limit,
+        detail=termination.detail,
+        stages=stages,
+        seconds_by_phase=MappingProxyType(seconds),
+        pipeline=PIPELINES[message.pipeline],
+        solver=message.solver,
+        statistics=MappingProxyType(dict(sorted(message.statistics.items()))),
+        seed=message.seed,
+        verified=message.verified,
+    )
+
+
+def read_actions(message: plan_pb2.Plan, path: str, fields: Fields) -> Plan:
+    """The actions of a plan, in its order."""
+    return Plan(
+        tuple(
+            _read_action(action, f"{path}actions[{index}].", fields)
+            for index, action in enumerate(message.actions)
+        )
+    )
+
+
+def _read_action(message: plan_pb2.Action, path: str, fields: Fields) -> Action:
+    forced = None
+    if message.forced_reason:
+        forced = read_enum(
+            ForcedReason,
+            plan_pb2.ForcedReason.DESCRIPTOR,
+            message.forced_reason,
+            f"{path}forced_reason",
+            fields,
+        )
+    costs = dict(sorted(message.cost_by_term.items()))
+    for term, value in costs.items():
+        fields.real(value, path, f'cost_by_term["{term}"]', -limits.WORK, limits.WORK)
+    return Action(
+        id=fields.name(message.action_id, path, "action_id"),
+        kind=read_enum(ActionKind, plan_pb2.ActionKind.DESCRIPTOR, message.kind, f"{path}kind", fields),
+        job=fields.name(message.job, path, "job"),
+        placements=read_placements(message.placements, path, None, fields),
+        scope=fields.text(message.scope, path, "scope"),
+        throughput=fields.real(message.throughput, path, "throughput", 0.0, limits.WORK),
+        depends_on=tuple(
+            fields.name(other, path, f"depends_on[{index}]") for index, other in enumerate(message.depends_on)
+        ),
+        beneficiaries=tuple(
+            fields.name(job, path, f"beneficiaries[{index}]")
+            for index, job in enumerate(message.beneficiaries)
+        ),
+        forced=forced,
+        cost_by_term=MappingProxyType(costs),
+        preconditions=tuple(
+            Precondition(condition.kind, condition.name, condition.revision)
+            for condition in message.preconditions
+        ),
+    )
+
+
+def _read_verdict(message: verdict_pb2.Verdict, path: str, fields: Fields) -> Verdict:
+    return Verdict(
+        job=message.job,
+        kind=read_enum(VerdictKind, verdict_pb2.VerdictKind.DESCRIPTOR, message.kind, f"{path}kind", fields),
+        code=message.code,
+        message=message.message,
+        resource=message.resource,
+        level=message.level,
+        shortfall=message.shortfall if message.HasField("shortfall") else None,
+        regret=message.regret if message.HasField("regret") else None,
+    )
+
+
+def _read_quality(message: quality_pb2.Quality) -> Quality:
+    return Quality(
+        objective=message.objective,
+        bound=message.bound,
+        absolute_gap=message.absolute_gap,
+        relative_gap=message.relative_gap,
+        gap_of_gain=message.gap_of_gain,
+        keep_and_fill=message.keep_and_fill,
+        objective_by_term=MappingProxyType({term.term: term.contribution for term in message.terms}),
+    )

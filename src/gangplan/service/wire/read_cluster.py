@@ -1,0 +1,223 @@
+"""Cluster on the wire -> :class:`~gangplan.domain.cluster.Cluster`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gangplan.domain.cluster import (
+    AcceleratorType,
+    Cluster,
+    DeviceReporting,
+    Node,
+    NodeHealth,
+    OtherUse,
+    Resources,
+    Taint,
+    TaintEffect,
+)
+from gangplan.service.wire import limits
+from gangplan.service.wire.fields import Fields
+from gangplan.service.wire.read_topology import read_topology
+from gangplan.v1 import accelerator_pb2, cluster_pb2, resources_pb2
+
+TAINT_EFFECTS = {
+    cluster_pb2.TAINT_EFFECT_NO_SCHEDULE: TaintEffect.NO_SCHEDULE,
+    cluster_pb2.TAINT_EFFECT_NO_EXECUTE: TaintEffect.NO_EXECUTE,
+}
+_NOTHING = Resources()
+_NO_OTHERS = OtherUse()
+
+
+def read_cluster(message: cluster_pb2.Cluster, path: str, types: frozenset[str], fields: Fields) -> Cluster:
+    """The cluster, classes expanded; ``types`` are the catalogued accelerator types."""
+    topology = read_topology(message.topology, f"{path}topology.", fields)
+    domains = frozenset(domain.name for domain in topology.domains)
+    seen: dict[str, str] = {}
+    nodes: list[Node] = []
+    for index, one in enumerate(message.nodes):
+        here = f"{path}nodes[{index}]."
+        fields.name(one.name, here, "name")
+        fields.unique(seen, one.name, f"{here}name")
+        nodes.append(_read_node(one, here, domains, types, fields))
+    for index, alike in enumerate(message.node_classes):
+        here = f"{path}node_classes[{index}]."
+        inside = f"{here}template."
+        if alike.template.name or alike.template.revision:
+            fields.refuse(
+                f"{here}template", "must have neither name nor revision: the members have their own"
+            )
+        template = _read_node(alike.template, inside, domains, types, fields)
+        for name, revision in read_members(alike.names, alike.revisions, here, seen, fields):
+            nodes.append(replace(template, name=name, revision=revision))
+    if not nodes and not message.node_classes:
+        fields.refuse(f"{path}nodes", "the cluster has no node")
+    return Cluster(topology, tuple(nodes))
+
+
+def read_members(
+    names: Sequence[str], revisions: Sequence[str], path: str, seen: dict[str, str], fields: Fields
+) -> list[tuple[str, str]]:
+    """Names and revisions of the members of a class."""
+    if not names:
+        fields.refuse(f"{path}names", "a class has at least one member")
+    if revisions and len(revisions) != len(names):
+        fields.refuse(
+            f"{path}revisions",
+            f"has {len(revisions)} entries beside {len(names)} names; give one each or none",
+        )
+    members = []
+    for index, name in enumerate(names):
+        fields.name(name, path, f"names[{index}]")
+        fields.unique(seen, name, f"{path}names[{index}]")
+        revision = (
+            fields.text(revisions[index], path, f"revisions[{index}]") if index < len(revisions) else ""
+        )
+        members.append((name, revision))
+    return members
+
+
+def read_accelerators(
+    messages: Sequence[accelerator_pb2.AcceleratorType], path: str, fields: Fields
+) -> tuple[AcceleratorType, ...]:
+    """The catalogue."""
+    seen: dict[str, str] = {}
+    catalogue = []
+    for index, message in enumerate(messages):
+        here = f"{path}accelerators[{index}]."
+        name = fields.name(message.name, here, "name")
+        fields.unique(seen, name, f"{here}name")
+        speed = message.relative_speed if message.HasField("relative_speed") else 1.0
+        speed = fields.real(speed, here, "relative_speed", limits.SMALLEST_FACTOR, limits.LARGEST_FACTOR)
+        catalogue.append(AcceleratorType(name, speed))
+    return tuple(catalogue)
+
+
+def read_resources(message: resources_pb2.Resources, path: str, fields: Fields) -> Resources:
+    """CPU and memory."""
+    return Resources(
+        fields.integer(message.cpu_milli, path, "cpu_milli", 0, limits.CPU_MILLI),
+        fields.integer(message.memory_bytes, path, "memory_bytes", 0, limits.MEMORY_BYTES),
+    )
+
+
+def _read_node(
+    message: cluster_pb2.Node, path: str, domains: frozenset[str], types: frozenset[str], fields: Fields
+) -> Node:
+    """A node, its name unchecked."""
+    domain = message.domain or None
+    fields.known(domain, domains, path, "domain", "domain")
+    accelerator_type = message.accelerator_type or None
+    fields.known(accelerator_type, types, path, "accelerator_type", "catalogued accelerator type")
+    device_count = fields.integer(message.device_count, path, "device_count", 0, limits.DEVICES_PER_NODE)
+    if device_count and accelerator_type is None:
+        fields.refuse(f"{path}accelerator_type", "must be set on a node with devices")
+    exact = message.device_reporting != cluster_pb2.DEVICE_REPORTING_COUNT_ONLY
+    given = message.unhealthy_device_count if message.HasField("unhealthy_device_count") else None
+    unhealthy, unhealthy_count = _read_devices(
+        message.unhealthy_devices,
+        given,
+        ("unhealthy_devices", "unhealthy_device_count"),
+        path,
+        device_count,
+        fields,
+        exact=exact,
+    )
+    return Node(
+        name=message.name,
+        domain=domain,
+        accelerator_type=accelerator_type,
+        device_count=device_count,
+        resources=read_resources(message.resources, f"{path}resources.", fields)
+        if message.HasField("resources")
+        else _NOTHING,
+        device_reporting=DeviceReporting.EXACT if exact else DeviceReporting.COUNT_ONLY,
+        unhealthy_devices=unhealthy,
+        unhealthy_device_count=unhealthy_count,
+        labels=fields.labels(message.labels, path, "labels"),
+        taints=tuple(
+            _read_taint(taint, f"{path}taints[{index}].", fields)
+            for index, taint in enumerate(message.taints)
+        ),
+        cordoned=message.cordoned,
+        health=NodeHealth.UNHEALTHY
+        if message.health == cluster_pb2.NODE_HEALTH_UNHEALTHY
+        else NodeHealth.HEALTHY,
+        drain_time=fields.instant(message.drain_time, path, "drain_time")
+        if message.HasField("drain_time")
+        else None,
+        used_by_others=_read_other_use(
+            message.used_by_others, f"{path}used_by_others.", device_count, fields, exact=exact
+        )
+        if message.HasField("used_by_others")
+        else _NO_OTHERS,
+        revision=fields.text(message.revision, path, "revision"),
+    )
+
+
+def _read_other_use(
+    message: cluster_pb2.OtherUse,
+    path: str,
+    device_count: int,
+    fields: Fields,
+    *,
+    exact: bool,
+) -> OtherUse:
+    given = message.device_count if message.HasField("device_count") else None
+    devices, count = _read_devices(
+        message.devices, given, ("devices", "device_count"), path, device_count, fields, exact=exact
+    )
+    return OtherUse(devices, count, read_resources(message.resources, f"{path}resources.", fields))
+
+
+def _read_devices(
+    indices: Sequence[int],
+    given: int | None,
+    names: tuple[str, str],
+    path: str,
+    device_count: int,
+    fields: Fields,
+    *,
+    exact: bool,
+) -> tuple[frozenset[int], int]:
+    """A set of a node's devices, as indices where the node is EXACT and as a number."""
+    listed, counted = names
+    if given is not None:
+        fields.integer(given, path, counted, 0, device_count)
+    if not exact:
+        if indices:
+            fields.refuse(f"{path}{listed}", f"the node is COUNT_ONLY: give {counted} in place of indices")
+        return frozenset(), given or 0
+    devices = check_indices(indices, f"{path}{listed}", device_count, fields)
+    if given is not None and given != len(devices):
+        fields.refuse(f"{path}{counted}", f"is {given}, but {listed} lists {len(devices)}")
+    return devices, len(devices)
+
+
+def check_indices(
+    indices: Sequence[int], path: str, device_count: int | None, fields: Fields
+) -> frozenset[int]:
+    """Device indices, each once and in range; ``device_count`` None is a node that is not there."""
+    devices: set[int] = set()
+    for position, index in enumerate(indices):
+        if index < 0 or (device_count is not None and index >= device_count):
+            last = (
+                ""
+                if device_count is None
+                else f" to {device_count - 1}"
+                if device_count
+                else "; the node has none"
+            )
+            fields.refuse(f"{path}[{position}]", f"{index} is no device index: they go from 0{last}")
+        elif index in devices:
+            fields.refuse(f"{path}[{position}]", f"device {index} is listed twice")
+        devices.add(index)
+    return frozenset(devices)
+
+
+def _read_taint(message: cluster_pb2.Taint, path: str, fields: Fields) -> Taint:
+    return Taint(
+        fields.name(message.key, path, "key"),
+        fields.text(message.value, path, "value"),
+        TAINT_EFFECTS.get(message.effect, TaintEffect.NO_SCHEDULE),
+    )

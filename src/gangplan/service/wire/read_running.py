@@ -1,0 +1,88 @@
+"""Present placements on the wire -> :class:`~gangplan.domain.job.Running`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gangplan.domain.cluster import DeviceReporting, Node
+from gangplan.domain.job import Running, TaskPlacement
+from gangplan.service.wire import limits
+from gangplan.service.wire.fields import Fields
+from gangplan.service.wire.read_cluster import check_indices
+from gangplan.v1 import job_pb2
+
+
+def read_running(
+    message: job_pb2.Running,
+    path: str,
+    groups: frozenset[str],
+    nodes: Mapping[str, Node],
+    taken: dict[tuple[str, int], str],
+    fields: Fields,
+) -> Running:
+    """Where a job runs.
+
+    A node that is not there, a wrong number of devices or a count that is not allowed is the state of the
+    world and no error (the job is evicted, forced); indices that cannot be, or one device held twice,
+    contradict themselves.
+
+    Args:
+        message: what to read.
+        path: where it stands.
+        groups: the job's task groups.
+        nodes: the cluster's nodes by name.
+        taken: path of the placement that holds a device, by (node, index); added to.
+        fields: collects what is wrong.
+    """
+    if not message.placements:
+        fields.refuse(
+            f"{path}placements", "a job that runs has at least one placement; leave `running` unset otherwise"
+        )
+    placements = read_placements(message.placements, path, groups, fields)
+    for index, placement in enumerate(placements):
+        here = f"{path}placements[{index}]"
+        node = nodes.get(placement.node)
+        if node is None:
+            check_indices(message.placements[index].devices, f"{here}.devices", None, fields)
+        elif node.device_reporting is DeviceReporting.COUNT_ONLY:
+            if placement.devices:
+                fields.refuse(
+                    f"{here}.devices", f"node {node.name!r} is COUNT_ONLY: it has no device indices"
+                )
+        else:
+            check_indices(message.placements[index].devices, f"{here}.devices", node.device_count, fields)
+            for device in dict.fromkeys(placement.devices):
+                first = taken.setdefault((node.name, device), here)
+                if first is not here:
+                    fields.refuse(
+                        f"{here}.devices", f"device {device} of node {node.name!r} is also held at {first}"
+                    )
+    return Running(
+        placements,
+        fields.instant(message.started_at, path, "started_at") if message.HasField("started_at") else None,
+        fields.duration(message.checkpoint_age, path, "checkpoint_age")
+        if message.HasField("checkpoint_age")
+        else None,
+    )
+
+
+def read_placements(
+    messages: Sequence[job_pb2.TaskPlacement], path: str, groups: frozenset[str] | None, fields: Fields
+) -> tuple[TaskPlacement, ...]:
+    """Placements, one for each pair of group and node; ``groups`` None: any group's name will do."""
+    seen: set[tuple[str, str]] = set()
+    placements = []
+    for index, message in enumerate(messages):
+        here = f"{path}placements[{index}]"
+        group = fields.name(message.group, here, ".group") if groups is None else message.group
+        if groups is not None and group not in groups:
+            fields.refuse(f"{here}.group", f"the job has no task group {group!r}")
+        node = fields.name(message.node, here, ".node")
+        if (group, node) in seen:
+            fields.refuse(
+                here, f"tasks of {group!r} on {node!r} are listed twice; give one entry with their sum"
+            )
+        seen.add((group, node))
+        tasks = fields.integer(message.tasks, here, ".tasks", 1, limits.TASKS)
+        placements.append(TaskPlacement(group, node, tasks, tuple(sorted(message.devices))))
+    return tuple(placements)

@@ -1,0 +1,120 @@
+""":class:`~gangplan.domain.plan.RoundResult` -> an answer."""
+
+from __future__ import annotations
+
+from gangplan.domain.plan import Action, Plan, Quality, RoundResult, Stage, Verdict
+from gangplan.service.wire.enums import numbers
+from gangplan.service.wire.times import to_duration
+from gangplan.service.wire.write_job import write_placements
+from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
+from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
+
+_TOLERANCE = 1e-9
+"""Below this a denominator counts as 0 (decision 22)."""
+
+
+def write_result(result: RoundResult, request_id: str = "", version: str = "") -> round_pb2.PlanRoundResponse:
+    """A whole answer.
+
+    Args:
+        result: what the engine found.
+        request_id: the request's id, repeated.
+        version: name and version of the service.
+    """
+    message = round_pb2.PlanRoundResponse(
+        request_id=request_id,
+        plan=write_plan(result.plan),
+        verdicts=[_write_verdict(verdict) for verdict in result.verdicts],
+        notices=[
+            verdict_pb2.Notice(code=notice.code, field=notice.field, message=notice.message)
+            for notice in result.notices
+        ],
+        quality=_write_quality(result.quality),
+        termination=quality_pb2.Termination(detail=result.detail),
+        stages=[_write_stage(stage, result.quality.keep_and_fill) for stage in result.stages],
+        time_by_phase={
+            phase: to_duration(seconds) for phase, seconds in sorted(result.seconds_by_phase.items())
+        },
+        solver=result.solver,
+        statistics=dict(sorted(result.statistics.items())),
+        seed=result.seed,
+        verified=result.verified,
+        version=version,
+    )
+    message.termination.reason = numbers(quality_pb2.TerminationReason.DESCRIPTOR)[result.reason.name]  # type: ignore[assignment]
+    message.termination.limit = numbers(quality_pb2.TerminationLimit.DESCRIPTOR)[result.limit.name]  # type: ignore[assignment]
+    message.pipeline = PIPELINE_NUMBERS[result.pipeline]  # type: ignore[index,assignment]
+    return message
+
+
+def write_plan(plan: Plan) -> plan_pb2.Plan:
+    """A plan, in its order."""
+    return plan_pb2.Plan(actions=[_write_action(action) for action in plan.actions])
+
+
+def _write_action(action: Action) -> plan_pb2.Action:
+    message = plan_pb2.Action(
+        action_id=action.id,
+        job=action.job,
+        placements=write_placements(action.placements),
+        scope=action.scope,
+        throughput=action.throughput,
+        depends_on=action.depends_on,
+        beneficiaries=action.beneficiaries,
+        cost_by_term=dict(sorted(action.cost_by_term.items())),
+        preconditions=[
+            plan_pb2.Precondition(kind=condition.kind, name=condition.name, revision=condition.revision)
+            for condition in action.preconditions
+        ],
+    )
+    message.kind = numbers(plan_pb2.ActionKind.DESCRIPTOR)[action.kind.name]  # type: ignore[assignment]
+    if action.forced is not None:
+        message.forced_reason = numbers(plan_pb2.ForcedReason.DESCRIPTOR)[action.forced.name]  # type: ignore[assignment]
+    return message
+
+
+def _write_verdict(verdict: Verdict) -> verdict_pb2.Verdict:
+    message = verdict_pb2.Verdict(
+        job=verdict.job,
+        code=verdict.code,
+        message=verdict.message,
+        resource=verdict.resource,
+        level=verdict.level,
+        shortfall=verdict.shortfall,
+        regret=verdict.regret,
+    )
+    message.kind = numbers(verdict_pb2.VerdictKind.DESCRIPTOR)[verdict.kind.name]  # type: ignore[assignment]
+    return message
+
+
+def _write_quality(quality: Quality) -> quality_pb2.Quality:
+    return quality_pb2.Quality(
+        objective=quality.objective,
+        bound=quality.bound,
+        absolute_gap=quality.absolute_gap,
+        relative_gap=quality.relative_gap,
+        gap_of_gain=quality.gap_of_gain,
+        keep_and_fill=quality.keep_and_fill,
+        terms=[
+            quality_pb2.TermValue(term=term, contribution=value)
+            for term, value in sorted(quality.objective_by_term.items())
+        ],
+    )
+
+
+def _write_stage(stage: Stage, keep_and_fill: float) -> quality_pb2.Stage:
+    """A stage with its gaps (decision 22)."""
+    message = quality_pb2.Stage(
+        name=stage.name,
+        elapsed=to_duration(stage.seconds),
+        objective=stage.objective,
+        bound=stage.bound,
+        verified=stage.objective is not None,
+    )
+    if stage.objective is not None and stage.bound is not None:
+        gap = stage.bound - stage.objective
+        gain = stage.bound - keep_and_fill
+        message.absolute_gap = gap
+        message.relative_gap = gap / max(abs(stage.bound), _TOLERANCE)
+        message.gap_of_gain = gap / gain if gain > _TOLERANCE else 0.0
+    return message

@@ -1,0 +1,24 @@
+""":class:`~gangplan.engine.parameters.PlanParameters` -> the wire, every value written out."""
+
+from __future__ import annotations
+
+from gangplan.engine.parameters import PlanParameters
+from gangplan.service.wire.read_parameters import PIPELINES
+from gangplan.service.wire.times import to_duration
+from gangplan.v1 import parameters_pb2
+
+PIPELINE_NUMBERS = {name: number for number, name in PIPELINES.items()}
+
+
+def write_parameters(parameters: PlanParameters) -> parameters_pb2.SolveParameters:
+    """The parameters but for the request id, which the request itself carries."""
+    message = parameters_pb2.SolveParameters(
+        time_budget=to_duration(parameters.time_budget_seconds),
+        solver=parameters.solver,
+        seed=parameters.seed,
+        relative_gap=parameters.relative_gap,
+        node_limit=parameters.node_limit,
+        threads=parameters.threads,
+    )
+    message.pipeline = PIPELINE_NUMBERS[parameters.pipeline]  # type: ignore[assignment]
+    return message

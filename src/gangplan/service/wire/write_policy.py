@@ -1,0 +1,27 @@
+""":class:`~gangplan.domain.policy.Policy` -> the wire, every value written out."""
+
+from __future__ import annotations
+
+from gangplan.domain.policy import Policy
+from gangplan.service.wire.write_cluster import write_resources
+from gangplan.v1 import policy_pb2
+
+
+def write_policy(policy: Policy) -> policy_pb2.Policy:
+    """The policy without a default left open, so that a stored round means the same for ever."""
+    return policy_pb2.Policy(
+        terms=policy_pb2.Terms(
+            throughput=policy_pb2.ThroughputTerm(size_exponent=policy.size_exponent),
+            fairness=policy_pb2.FairnessTerm(
+                power=policy.fairness_power, form=policy_pb2.FAIRNESS_FORM_WEIGHTS
+            ),
+            priority=policy_pb2.PriorityTerm(
+                weight_by_priority=dict(sorted(policy.priority_weights.items()))
+            ),
+            deadline=policy_pb2.DeadlineTerm(weight=policy.deadline_weight),
+            locality=policy_pb2.LocalityTerm(weight=policy.locality_weight),
+            switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
+        ),
+        churn_limits=policy_pb2.ChurnLimits(disruption_limit=policy.disruption_limit),
+        reference_host=write_resources(policy.reference_host),
+    )
