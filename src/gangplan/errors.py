@@ -10,6 +10,7 @@
     ├── BackendError               a solver crashed, lied, or gave no usable answer
     ├── WorkerError                the solver process died, hung or was ended
     ├── OverloadedError            too many calls; try again later
+    ├── TooManyPlansError          a round is too large to be enumerated
     └── ServiceError               a gRPC call failed (client side)
 
 Each class has one machine-readable ``reason``; :class:`InvalidInputError` lists all
@@ -92,6 +93,12 @@ class OverloadedError(GangplanError):
     def __init__(self, message: str, retry_after_seconds: float) -> None:
         self.retry_after_seconds = retry_after_seconds
         super().__init__(message)
+
+
+class TooManyPlansError(GangplanError):
+    """A round has more plans than an enumeration may look at."""
+
+    reason = "TOO_MANY_PLANS"
 
 
 class ServiceError(GangplanError):

@@ -16,6 +16,7 @@ from gangplan.domain.cluster import Node
 from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
+from gangplan.domain.topology import NODE
 from gangplan.model.facts import RoundFacts
 from gangplan.model.outcome import Outcome, Status
 from gangplan.model.violation import Violation
@@ -258,7 +259,7 @@ def _outcome(job: Job, status: Status, forced: bool, after: Holding, facts: Roun
             kind = facts.nodes[node].accelerator_type
             if kind is None or types.setdefault(group, kind) != kind:
                 mixed = True
-    scope = facts.scope(node for _, node in after)
+    scope = NODE if len(after) == 1 else facts.scope(node for _, node in after)
     relative, throughput = (
         (0.0, 0.0) if mixed else facts.throughput.of_gang(job.component, counts, types, scope)
     )
