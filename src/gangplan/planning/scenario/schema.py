@@ -1,0 +1,539 @@
+"""The scenario file as types: what may be written, field by field.
+
+Only what one field can say about itself is checked here; what concerns two fields or more is in
+:mod:`gangplan.planning.scenario.checks`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from gangplan.domain.policy import Policy
+from gangplan.planning.scenario.quantities import (
+    Count,
+    Cpu,
+    Duration,
+    Instant,
+    Memory,
+    Name,
+    NonNegative,
+    Positive,
+    PositiveDuration,
+    SignedDuration,
+    Whole,
+    parse_duration,
+)
+
+_DEFAULTS = Policy()
+_PATTERN = re.compile(r"\{(?::0(\d))?\}")
+
+
+def is_pattern(name: str) -> bool:
+    """Whether the name holds one place for a number, ``{}`` or ``{:03}``."""
+    return len(_PATTERN.findall(name)) == 1
+
+
+def numbered(name: str, number: int) -> str:
+    """The name with the number in its place."""
+    return _PATTERN.sub(lambda match: str(number).zfill(int(match[1] or 0)), name)
+
+
+class Part(BaseModel):
+    """Base of all parts: strict, nothing unknown, immutable."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Members(Part):
+    """Alike things under numbered names, or under a list of names.
+
+    Attributes:
+        name: of the one, or with ``{}`` (``{:03}`` pads) for the number, from 1 on.
+        count: how many.
+        names: in place of name and count: every member's name.
+    """
+
+    name: Name | None = None
+    count: Count = 1
+    names: Annotated[list[Name], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_way_to_name(self) -> Self:
+        if (self.name is None) == (self.names is None):
+            raise ValueError("give it either `name` or `names`")
+        if self.names is not None and "count" in self.model_fields_set:
+            raise ValueError("`count` follows from `names`: leave it out")
+        return self
+
+    def numbered_names(self, places: int = 1) -> Iterator[str]:
+        """All members' names, in order; ``places`` times ``count`` of them for a pattern."""
+        if self.names is not None:
+            yield from self.names
+        elif self.name is not None:
+            total = self.count * places
+            if total == 1 and not is_pattern(self.name):
+                yield self.name
+            else:
+                yield from (numbered(self.name, number) for number in range(1, total + 1))
+
+
+class Settings(Part):
+    """Time: decision 10.
+
+    Attributes:
+        now: start of the scenario.
+        round: length of a round.
+        horizon: expected time to the next change, over which switching costs are spread (decision 13).
+    """
+
+    now: Instant = 1_767_225_600.0
+    round: PositiveDuration = 300.0
+    horizon: PositiveDuration = 3600.0
+
+
+class Solve(Part):
+    """How to solve, where the command line does not say.
+
+    Attributes:
+        pipeline: which steps run (decision 36).
+        solver: backend; None: whichever suits.
+        time_limit: wall time.
+        seed: of everything random.
+    """
+
+    pipeline: Literal["auto", "full", "greedy"] = "auto"
+    solver: Name | None = None
+    time_limit: PositiveDuration | None = None
+    seed: Whole = 0
+
+
+class Accelerator(Part):
+    """A catalogue entry; a bare number is its speed.
+
+    Attributes:
+        speed: work per second of one device where a job brings no profile; the reference device has 1.
+    """
+
+    speed: Positive = 1.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_number(cls, value: Any) -> Any:
+        return {"speed": value} if isinstance(value, int | float) else value
+
+    @model_serializer(mode="plain")
+    def _to_number(self) -> float:
+        return self.speed
+
+
+class DomainGroup(Part):
+    """Alike domains of the topology tree, with what they contain.
+
+    Attributes:
+        name: with ``{}`` for the number when there are several; numbers run on over all parents.
+        count: how many in each parent.
+        level: by default the level next below the parent's.
+        domains: what each of them contains.
+    """
+
+    name: Name
+    count: Count = 1
+    level: Name | None = None
+    domains: list[DomainGroup] = []
+
+
+class TopologyPart(Part):
+    """The topology tree.
+
+    Attributes:
+        levels: outermost first, without ``cluster`` and ``node``, which are always there.
+        domains: nested.
+    """
+
+    levels: list[Name] = []
+    domains: list[DomainGroup] = []
+
+
+class TaintPart(Part):
+    """A mark on a node that repels tasks without a toleration."""
+
+    key: Name
+    value: str = ""
+    effect: Literal["NO_SCHEDULE", "NO_EXECUTE"] = "NO_SCHEDULE"
+
+
+class TolerationPart(Part):
+    """A task's consent to a taint; what is left out is any."""
+
+    key: Name | None = None
+    value: str | None = None
+    effect: Literal["NO_SCHEDULE", "NO_EXECUTE"] | None = None
+
+
+class OthersPart(Part):
+    """What work outside this scheduler holds on each of the nodes.
+
+    Attributes:
+        gpus: device indices, or their number on COUNT_ONLY nodes.
+        cpu: CPUs.
+        memory: bytes.
+    """
+
+    gpus: Whole | list[Whole] = 0
+    cpu: Cpu = 0
+    memory: Memory = 0
+
+
+class NodeGroup(Members):
+    """Alike nodes.
+
+    Attributes:
+        count: how many in each domain.
+        domain: innermost domain they are in; several, or a pattern such as ``rack-*``: as many nodes in each.
+        type: accelerator type; None for CPU-only nodes.
+        gpus: devices on each node.
+        cpu: CPUs of each node.
+        memory: bytes of each node.
+        reporting: EXACT nodes pin device indices, COUNT_ONLY nodes do not (decision 21).
+        unhealthy_gpus: device indices out of order, or their number on COUNT_ONLY nodes.
+        others: what work outside this scheduler holds.
+        labels: matched by selectors.
+        taints: repel tasks without a toleration.
+        cordoned: nothing new comes here.
+        health: UNHEALTHY nodes run nothing.
+        drain: from the start until the nodes are drained.
+        revision: opaque version, echoed in preconditions.
+    """
+
+    domain: Name | list[Name] | None = None
+    type: Name | None = None
+    gpus: Annotated[Whole, Field(le=4096)] = 0
+    cpu: Cpu = 0
+    memory: Memory = 0
+    reporting: Literal["EXACT", "COUNT_ONLY"] = "EXACT"
+    unhealthy_gpus: Whole | list[Whole] = 0
+    others: OthersPart = OthersPart()
+    labels: dict[Name, str] = {}
+    taints: list[TaintPart] = []
+    cordoned: bool = False
+    health: Literal["HEALTHY", "UNHEALTHY"] = "HEALTHY"
+    drain: SignedDuration | None = None
+    revision: str = ""
+
+
+class QueuePart(Part):
+    """A queue; limits hold for its whole subtree.
+
+    Attributes:
+        name: unique.
+        parent: enclosing queue.
+        limit: most devices of all types; None is unlimited, 0 is none at all.
+        limits: the same by accelerator type.
+    """
+
+    name: Name
+    parent: Name | None = None
+    limit: Whole | None = None
+    limits: dict[Name, Whole] = {}
+
+
+class HostPart(Part):
+    """CPU and memory that go with one reference device (decision 41)."""
+
+    cpu: Cpu = _DEFAULTS.reference_host.cpu_milli
+    memory: Memory = _DEFAULTS.reference_host.memory_bytes
+
+
+class PolicyPart(Part):
+    """Weights and limits; the meaning of each stands in :class:`gangplan.domain.policy.Policy`."""
+
+    size_exponent: NonNegative = _DEFAULTS.size_exponent
+    fairness_power: Annotated[NonNegative, Field(le=2)] = _DEFAULTS.fairness_power
+    priority_weights: dict[int, Positive] = {}
+    deadline_weight: NonNegative = _DEFAULTS.deadline_weight
+    locality_weight: NonNegative = _DEFAULTS.locality_weight
+    switching_weight: NonNegative = _DEFAULTS.switching_weight
+    disruption_limit: Whole | None = _DEFAULTS.disruption_limit
+    reference_host: HostPart = HostPart()
+
+
+def _counts_from_range(value: Any) -> Any:
+    """``{min: 2, max: 8}`` is every count from 2 to 8."""
+    if not isinstance(value, dict):
+        return value
+    if set(value) != {"min", "max"} or not all(type(bound) is int for bound in value.values()):
+        raise ValueError("write a list of counts, or {min: 2, max: 8}")
+    if value["min"] > value["max"]:
+        raise ValueError(f"the minimum {value['min']} is above the maximum {value['max']}")
+    if value["max"] - value["min"] >= 4096:
+        raise ValueError("a range has at most 4096 counts")
+    return list(range(value["min"], value["max"] + 1))
+
+
+Counts = Annotated[list[Count], BeforeValidator(_counts_from_range), Field(min_length=1, max_length=4096)]
+
+
+class Tasks(Part):
+    """What one kind of task asks for.
+
+    Attributes:
+        tasks: how many start together.
+        counts: every number of tasks it may run with, as a list or ``{min: 2, max: 8}``; by default only
+            ``tasks``.
+        gpus: devices of each task.
+        cpu: CPUs of each task.
+        memory: bytes of each task.
+        types: accelerator types it may run on; empty: any.
+        profile: name of its throughput profile; None: the catalogue's speeds.
+        split: FREE, or WHOLE_NODES: on one node, or on whole nodes only.
+        selector: labels that a node must carry.
+        tolerations: taints that are tolerated.
+    """
+
+    tasks: Count = 1
+    counts: Counts | None = None
+    gpus: Annotated[Whole, Field(le=4096)] = 0
+    cpu: Cpu = 0
+    memory: Memory = 0
+    types: list[Name] = []
+    profile: Name | None = None
+    split: Literal["FREE", "WHOLE_NODES"] = "FREE"
+    selector: dict[Name, str] = {}
+    tolerations: list[TolerationPart] = []
+
+
+class Group(Tasks):
+    """One role of a job with several, such as a leader beside its workers."""
+
+    name: Name
+
+
+Devices = Whole | list[Whole]
+"""On one node: device indices, or the number of tasks (CPU-only tasks, COUNT_ONLY nodes)."""
+Where = dict[Name, Devices | dict[Name, Devices]]
+"""By node; for jobs with several groups by group, then by node."""
+
+
+class RunningPart(Part):
+    """Where a job runs at the start.
+
+    Attributes:
+        where: device indices, or number of tasks, by node; for jobs with groups by group and node.
+        since: how long it has run; None: unknown.
+        checkpoint: running time since its last checkpoint; None: unknown, the worst case.
+    """
+
+    where: Annotated[Where, Field(min_length=1)]
+    since: Duration | None = None
+    checkpoint: Duration | None = None
+
+
+def _work(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+class JobClass(Tasks, Members):
+    """A job, or a class of alike jobs.
+
+    Attributes:
+        groups: in place of tasks, gpus and the like: several roles that start together.
+        required: level within one domain of which all tasks must be (``node``, a declared one, ``cluster``).
+        preferred: a wider spread than this costs.
+        queue: whose limits count.
+        weight: base weight.
+        priority: class; the policy gives its weight.
+        age: time since submission; None: unknown.
+        arrives: from the start until it is submitted; earlier rounds do not see it.
+        work: left to do, in units of the profile, or (without one) in time on one reference device.
+        done: work done so far.
+        fair_progress: work that its fair self has done.
+        fair_finish_age: age at which its fair self was done; None: it is not.
+        deadline: from the start; may have passed.
+        restart: time from a stop to useful work again.
+        pausable: may be evicted.
+        movable: may be migrated.
+        resizable: may be given another number of tasks.
+        running: where it runs at the start; None: it waits.
+        revision: opaque version, echoed in preconditions.
+    """
+
+    groups: Annotated[list[Group], Field(min_length=1)] | None = None
+    required: Name | None = None
+    preferred: Name | None = None
+    queue: Name | None = None
+    weight: Positive = 1.0
+    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
+    age: Duration | None = None
+    arrives: Duration = 0.0
+    work: Annotated[NonNegative, BeforeValidator(_work)] | None = None
+    done: Annotated[NonNegative, BeforeValidator(_work)] = 0.0
+    fair_progress: NonNegative = 0.0
+    fair_finish_age: Duration | None = None
+    deadline: SignedDuration | None = None
+    restart: Duration = 0.0
+    pausable: bool = True
+    movable: bool = True
+    resizable: bool = True
+    running: RunningPart | None = None
+    revision: str = ""
+
+    @model_validator(mode="after")
+    def _tasks_or_groups(self) -> Self:
+        written = sorted(set(Tasks.model_fields) & self.model_fields_set)
+        if self.groups is not None and written:
+            raise ValueError(
+                f"with `groups`, write {', '.join(f'`{field}`' for field in written)} in each group"
+            )
+        return self
+
+    @property
+    def roles(self) -> list[Group]:
+        """Its groups; one named ``worker`` for the short form."""
+        if self.groups is not None:
+            return self.groups
+        fields = {field: getattr(self, field) for field in Tasks.model_fields}
+        return [Group.model_construct(name="worker", **fields)]
+
+
+class GeneratedSource(Part):
+    """The whole round from the generator of benchmark instances."""
+
+    format: Literal["generated"]
+    size: Literal["S", "M", "L", "XL", "XXL"]
+    start: Literal["steady", "random"] = "steady"
+    occupancy: Annotated[float, Field(ge=0, le=1)] = 0.5
+    seed: Whole = 0
+    host_limits: bool = False
+
+
+class OpenbSource(Part):
+    """Nodes, jobs or both from files in the format of the openb trace.
+
+    Attributes:
+        nodes: node list; a path relative to the scenario file.
+        pods: pod list; likewise.
+        fractional: ``refuse`` pods that ask for part of a GPU, or count each as a ``whole`` one.
+    """
+
+    format: Literal["openb"]
+    nodes: str | None = None
+    pods: str | None = None
+    fractional: Literal["refuse", "whole"] = "refuse"
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.nodes is None and self.pods is None:
+            raise ValueError("name `nodes`, `pods` or both")
+        return self
+
+
+Source = Annotated[GeneratedSource | OpenbSource, Field(discriminator="format")]
+
+
+class Statement(Part):
+    """What holds for a job in every best plan; a bare word is its action.
+
+    Attributes:
+        action: what is done to it; WAIT: it goes on waiting.
+        tasks: of its first group.
+        type: accelerator type of its first group.
+        scope: narrowest level that holds all its tasks.
+        nodes: exactly the nodes it is on.
+        domain: one domain that holds it.
+        forced: why, where the planner had no choice.
+        verdict: kind of reason for waiting.
+    """
+
+    action: Literal["KEEP", "PLACE", "MIGRATE", "RESIZE", "EVICT", "WAIT"] | None = None
+    tasks: Count | None = None
+    type: Name | None = None
+    scope: Name | None = None
+    nodes: list[Name] | None = None
+    domain: Name | None = None
+    forced: Name | None = None
+    verdict: Name | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, value: Any) -> Any:
+        return {"action": value} if isinstance(value, str) else value
+
+    @model_serializer(mode="wrap")
+    def _to_word(self, handler: SerializerFunctionWrapHandler) -> Any:
+        written = handler(self)
+        return written["action"] if set(written) == {"action"} else written
+
+
+class Expected(Part):
+    """The known best answer of the first round (decision 40).
+
+    Attributes:
+        argument: why it is the best, by hand.
+        objective: value of the best plans.
+        tolerance: relative; absolute below 1.
+        plan: one best plan: where each job runs afterwards; jobs that are not listed do not run.
+        jobs: statements that hold in every best plan.
+        placed: number of jobs that run afterwards, by name pattern such as ``small-*``.
+    """
+
+    argument: Annotated[str, Field(min_length=40)]
+    objective: float | None = None
+    tolerance: Positive = 1e-6
+    plan: dict[Name, Where] | None = None
+    jobs: dict[Name, Statement] = {}
+    placed: dict[Name, Whole] = {}
+
+
+ProfileCells = dict[Name, dict[Name, dict[int, NonNegative]]]
+"""Work per second by accelerator type, scope and number of tasks."""
+
+
+class Scenario(Part):
+    """A whole scenario file.
+
+    Attributes:
+        gangplan: ``scenario/v1``; the file's first line.
+        title: one line.
+        about: what it shows.
+        at: moments at which rounds are taken, from the start; the first by default. Later rounds see later
+            arrivals; what runs is as written.
+        settings: time.
+        solve: how to solve.
+        source: nodes and jobs from elsewhere.
+        accelerators: the catalogue, speed by type.
+        topology: levels and domains.
+        nodes: groups of alike nodes.
+        queues: the quota tree.
+        profiles: measured throughput by name.
+        policy: weights and limits.
+        jobs: running and waiting.
+        expected: the known best answer.
+    """
+
+    gangplan: Literal["scenario/v1"]
+    title: str = ""
+    about: str = ""
+    at: Annotated[list[Duration], Field(min_length=1)] = [0.0]
+    settings: Settings = Settings()
+    solve: Solve = Solve()
+    source: Source | None = None
+    accelerators: dict[Name, Accelerator] = {}
+    topology: TopologyPart = TopologyPart()
+    nodes: list[NodeGroup] = []
+    queues: list[QueuePart] = []
+    profiles: dict[Name, ProfileCells] = {}
+    policy: PolicyPart = PolicyPart()
+    jobs: list[JobClass] = []
+    expected: Expected | None = None
