@@ -8,7 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger, Processor
+    from structlog.stdlib import BoundLogger
+    from structlog.typing import Processor
 
 
 class LogFormat(Enum):
@@ -23,20 +24,20 @@ class LogFormat(Enum):
 def configure_logs(log_format: LogFormat = LogFormat.CONSOLE, level: str = "INFO") -> None:
     """Send every log line, ours and the libraries', to standard error in one format.
 
+    Without this, as in a program that uses us as a library, our lines go where that program's logging
+    sends them.
+
     Args:
         log_format: JSON in the service, CONSOLE elsewhere.
         level: name of the least level shown, e.g. ``INFO``.
+
+    Raises:
+        ValueError: there is no such level.
     """
     import sys
 
     import structlog
 
-    shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
     last: list[Processor]
     if log_format is LogFormat.JSON:
         last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -50,7 +51,7 @@ def configure_logs(log_format: LogFormat = LogFormat.CONSOLE, level: str = "INFO
                 "structured": {
                     "()": structlog.stdlib.ProcessorFormatter,
                     "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-                    "foreign_pre_chain": shared,
+                    "foreign_pre_chain": _shared(),
                 }
             },
             "handlers": {
@@ -63,17 +64,30 @@ def configure_logs(log_format: LogFormat = LogFormat.CONSOLE, level: str = "INFO
             "root": {"handlers": ["stderr"], "level": level.upper()},
         }
     )
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        cache_logger_on_first_use=False,
-    )
 
 
-def get_logger(name: str) -> FilteringBoundLogger:
-    """A structured logger: ``log.info("event", key=value)``."""
+def get_logger(name: str) -> BoundLogger:
+    """A structured logger over the standard library's: ``log.info("event", key=value)``."""
     import structlog
 
-    logger: FilteringBoundLogger = structlog.get_logger(name)
+    logger: BoundLogger = structlog.wrap_logger(
+        logging.getLogger(name),
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_shared(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
     return logger
+
+
+def _shared() -> list[Processor]:
+    import structlog
+
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]

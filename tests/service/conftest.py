@@ -1,0 +1,176 @@
+"""Planners, rounds and servers for tests of the service."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from gangplan.domain.cluster import AcceleratorType, Cluster, Node, Resources
+from gangplan.domain.job import Component, Job, Running, TaskGroup, TaskPlacement
+from gangplan.domain.plan import (
+    Action,
+    ActionKind,
+    Plan,
+    Quality,
+    RoundResult,
+    Stage,
+    TerminationLimit,
+    TerminationReason,
+    Verdict,
+    VerdictKind,
+)
+from gangplan.domain.round import Round
+from gangplan.engine.parameters import PlanParameters
+from gangplan.service.options import ServerOptions
+from gangplan.service.placement import Placement, Planner
+from gangplan.service.server import Server
+
+NOW = 1_767_225_600.0
+
+
+def round_of(jobs: int = 2, nodes: int = 2) -> Round:
+    """Nodes of four devices; one job runs on the first two devices of the first, the others wait for two."""
+    host = Resources(cpu_milli=64_000, memory_bytes=2**36)
+    group = TaskGroup(devices_per_task=2, resources_per_task=Resources(1000, 2**30))
+    running = Running((TaskPlacement("worker", "node-0", 1, (0, 1)),), started_at=NOW - 600)
+    return Round(
+        now=NOW,
+        cluster=Cluster(nodes=tuple(Node(f"node-{n}", None, "A100", 4, host) for n in range(nodes))),
+        accelerators=(AcceleratorType("A100"),),
+        jobs=tuple(
+            Job(f"job-{j}", Component((group,)), submit_time=NOW - 700, running=running if j == 0 else None)
+            for j in range(jobs)
+        ),
+    )
+
+
+def keep_everything(round_: Round, parameters: PlanParameters) -> RoundResult:
+    """Running jobs stay and waiting ones wait; says so honestly, though nobody verified it."""
+    actions = tuple(
+        Action(f"a{place}", ActionKind.KEEP, job.name, job.running.placements, "node", 1.0)
+        for place, job in enumerate(round_.jobs)
+        if job.running is not None
+    )
+    verdicts = tuple(
+        Verdict(job.name, VerdictKind.NOT_ATTEMPTED, "TEST", "nobody looked")
+        for job in round_.jobs
+        if job.running is None
+    )
+    return RoundResult(
+        plan=Plan(actions),
+        verdicts=verdicts,
+        notices=(),
+        quality=Quality(1.0, 2.0, 1.0, 0.5, 1.0, 1.0, {"throughput": 1.0}),
+        reason=TerminationReason.FEASIBLE,
+        limit=TerminationLimit.NONE,
+        stages=(Stage("keep_and_fill", 0.0, 1.0, None),),
+        pipeline=parameters.pipeline,
+        seed=parameters.seed,
+    )
+
+
+class InstantPlanner:
+    """Keeps everything at once, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[PlanParameters] = []
+        self.closed = False
+
+    def plan(
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        cancelled: Callable[[], bool],
+    ) -> RoundResult:
+        del cancelled
+        self.asked.append(parameters)
+        return keep_everything(round_, parameters)
+
+    def warm(self) -> None:
+        """Nothing to get ready."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class SlowPlanner(InstantPlanner):
+    """Takes its whole time budget, unless it is cancelled or let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Semaphore(0)
+        self.let_go = threading.Event()
+        self.seen_cancelled = threading.Event()
+
+    def plan(
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        cancelled: Callable[[], bool],
+    ) -> RoundResult:
+        self.asked.append(parameters)
+        self.begun.release()
+        end = time.monotonic() + parameters.time_budget_seconds
+        while time.monotonic() < end and not self.let_go.is_set():
+            if cancelled():
+                self.seen_cancelled.set()
+                break
+            time.sleep(0.005)
+        return keep_everything(round_, parameters)
+
+
+class FailingPlanner(InstantPlanner):
+    """Raises what it is given."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def plan(
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        cancelled: Callable[[], bool],
+    ) -> RoundResult:
+        raise self.error
+
+
+@contextlib.asynccontextmanager
+async def running_server(planner: Planner, **settings: object) -> AsyncIterator[Server]:
+    """A server on a free loopback port in the test's own event loop."""
+    options = ServerOptions(port=0, **settings)
+    server = Server(options, placement=Placement(planner, options))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop(0)
+
+
+@pytest.fixture
+def make_round() -> Callable[..., Round]:
+    return round_of
+
+
+@pytest.fixture
+def serving() -> Callable[..., contextlib.AbstractAsyncContextManager[Server]]:
+    return running_server
+
+
+@pytest.fixture
+def instant() -> InstantPlanner:
+    return InstantPlanner()
+
+
+@pytest.fixture
+def slow() -> SlowPlanner:
+    return SlowPlanner()
+
+
+@pytest.fixture
+def failing() -> Callable[[Exception], FailingPlanner]:
+    return FailingPlanner
