@@ -1,0 +1,110 @@
+"""The answer: plan, quality, verdicts, and how they came about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gangplan.domain.plan import (
+    Action,
+    Plan,
+    Quality,
+    RoundResult,
+    TerminationLimit,
+    TerminationReason,
+)
+from gangplan.engine.exact import Exact
+from gangplan.engine.judge import Candidate, Judge
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.take_back import TakenBack
+from gangplan.model.explain import explain
+from gangplan.model.notices import notices
+from gangplan.model.terms import terms
+
+OPTIMAL_GAP = 1e-6
+_TOLERANCE = 1e-9
+
+
+def answer(
+    judge: Judge, parameters: PlanParameters, floor: Candidate, exact: Exact, taken_back: TakenBack
+) -> RoundResult:
+    """Put the answer together; nothing is decided here any more."""
+    best = taken_back.candidate if taken_back.candidate.value >= floor.value - _TOLERANCE else floor
+    with judge.budget.phase("explain"):
+        finished = exact.solution is not None and exact.limit is TerminationLimit.NONE
+        verdicts = explain(judge.instance, best.assignment, finished=finished)
+    quality = measure(best, judge.bound, floor.value)
+    details = [exact.detail, *(f"rejected {rejected}" for rejected in judge.rejected)]
+    if taken_back.bundles:
+        details.append(
+            f"took back {taken_back.actions} disruptions in {taken_back.bundles} bundles without proved gain"
+        )
+    return RoundResult(
+        plan=Plan(tuple(_priced(action, best, judge) for action in best.plan.actions)),
+        verdicts=verdicts,
+        notices=notices(judge.instance),
+        quality=quality,
+        reason=(
+            TerminationReason.OPTIMAL if quality.relative_gap <= OPTIMAL_GAP else TerminationReason.FEASIBLE
+        ),
+        limit=exact.limit,
+        detail="; ".join(detail for detail in details if detail),
+        stages=tuple(judge.stages),
+        seconds_by_phase={**judge.budget.seconds_by_phase, "total": judge.budget.elapsed},
+        pipeline="full" if exact.program is not None else "greedy",
+        solver=exact.solution.solver if exact.solution is not None else "",
+        statistics=_statistics(judge, exact, taken_back),
+        seed=parameters.seed,
+        verified=True,
+    )
+
+
+def measure(best: Candidate, bound: float, keep_and_fill: float) -> Quality:
+    """The three gaps of decision 22; the bound is never below the plan's own value."""
+    value = best.value
+    bound = max(bound, value)
+    gap = bound - value
+    room = bound - keep_and_fill
+    return Quality(
+        objective=value,
+        bound=bound,
+        absolute_gap=gap,
+        relative_gap=gap / abs(bound) if abs(bound) > _TOLERANCE else 0.0,
+        gap_of_gain=gap / room if room > _TOLERANCE * max(1.0, abs(bound)) else 0.0,
+        keep_and_fill=keep_and_fill,
+        objective_by_term=dict(best.verification.objective_by_term),
+    )
+
+
+def _priced(action: Action, best: Candidate, judge: Judge) -> Action:
+    """The action with what it is worth by term."""
+    policy = judge.instance.round.policy
+    outcome = best.verification.outcomes[action.job]
+    worth = {term.NAME: term.weight(policy) * term.evaluate(outcome, judge.facts) for term in terms()}
+    return replace(action, cost_by_term=worth)
+
+
+def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, float]:
+    instance = judge.instance
+    found: dict[str, float] = {
+        "jobs": len(instance.jobs),
+        "nodes": len(instance.nodes.nodes),
+        "classes": len(instance.classes),
+        "pools": instance.pools.count,
+        "options": len(instance.options),
+        "taken_back_bundles": taken_back.bundles,
+        "taken_back_actions": taken_back.actions,
+    }
+    if exact.program is not None:
+        found |= {
+            "columns": exact.program.columns,
+            "rows": exact.program.rows,
+            "nonzeros": exact.program.nonzeros,
+            "unbound_gangs": exact.unbound,
+        }
+    if exact.solution is not None:
+        found |= {
+            "solver_nodes": exact.solution.nodes,
+            "solver_iterations": exact.solution.iterations,
+            "solver_seconds": exact.solution.seconds,
+        }
+    return found

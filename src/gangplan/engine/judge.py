@@ -1,0 +1,84 @@
+"""Candidates for the answer: every plan goes through the verifier, and the best verified one is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gangplan.domain.plan import Plan, Stage
+from gangplan.engine.budget import Budget
+from gangplan.model.assignment import Assignment
+from gangplan.model.facts import RoundFacts
+from gangplan.model.instance import Instance
+from gangplan.model.order import make_plan
+from gangplan.model.verify import Verification, verify
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A verified plan.
+
+    Attributes:
+        name: the step that made it.
+        assignment: who runs where.
+        plan: the same as actions.
+        verification: what the verifier found; no violation.
+    """
+
+    name: str
+    assignment: Assignment
+    plan: Plan
+    verification: Verification
+
+    @property
+    def value(self) -> float:
+        """Verified objective."""
+        return self.verification.objective
+
+
+@dataclass(slots=True)
+class Judge:
+    """Verifies candidates and remembers the best one.
+
+    Attributes:
+        instance: the round as arrays.
+        facts: the verifier's constants of the round.
+        budget: for the times of the stages.
+        on_stage: called with every stage, as soon as it is known.
+        best: the best verified candidate so far.
+        bound: no plan is worth more.
+        stages: all candidates in the order in which they were judged.
+        rejected: names of candidates that broke a rule, with the first violation.
+    """
+
+    instance: Instance
+    facts: RoundFacts
+    budget: Budget
+    on_stage: Callable[[Stage], None] | None = None
+    best: Candidate | None = None
+    bound: float = float("inf")
+    stages: list[Stage] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+
+    def consider(self, name: str, assignment: Assignment) -> Candidate | None:
+        """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""
+        with self.budget.phase("verify"):
+            plan = make_plan(self.instance, assignment)
+            verification = verify(self.instance.round, plan, self.facts)
+        if not verification.valid:
+            first = verification.violations[0]
+            self.rejected.append(f"{name}: {first.rule}: {first.message}")
+            self._stage(name, None)
+            return None
+        candidate = Candidate(name, assignment, plan, verification)
+        if self.best is None or candidate.value > self.best.value:
+            self.best = candidate
+        self._stage(name, candidate.value)
+        return candidate
+
+    def _stage(self, name: str, value: float | None) -> None:
+        bound = self.bound if self.bound < float("inf") else None
+        stage = Stage(name=name, seconds=self.budget.elapsed, objective=value, bound=bound)
+        self.stages.append(stage)
+        if self.on_stage is not None:
+            self.on_stage(stage)

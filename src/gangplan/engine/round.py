@@ -1,0 +1,64 @@
+"""One round, top to bottom: a round in, a verified plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gangplan.domain.plan import RoundResult, Stage
+from gangplan.domain.round import Round
+from gangplan.engine.answer import answer
+from gangplan.engine.budget import Budget
+from gangplan.engine.exact import solve_exactly
+from gangplan.engine.judge import Judge
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
+from gangplan.engine.take_back import take_back
+from gangplan.model.facts import round_facts
+from gangplan.model.fill import keep_and_fill
+from gangplan.model.greedy import price_greedy
+from gangplan.model.instance import build_instance
+from gangplan.model.prices import price_devices
+
+
+def plan_round(
+    round_: Round,
+    parameters: PlanParameters | None = None,
+    *,
+    runner: Runner | None = None,
+    budget: Budget | None = None,
+    cancellation: Cancellation | None = None,
+    on_stage: Callable[[Stage], None] | None = None,
+) -> RoundResult:
+    """Plan one round.
+
+    Args:
+        round_: a valid round, as ``service.wire`` or ``planning.scenario`` make it.
+        parameters: how; by default the full pipeline within five seconds.
+        runner: where solvers run; by default in this thread, which a solver may overrun or crash.
+        budget: time already running, e.g. since the request came in; by default ``time_budget_seconds``
+            from now.
+        cancellation: to stop earlier, from another thread; the best plan so far is returned.
+        on_stage: called with every candidate plan's stage as soon as it is verified.
+
+    Returns:
+        The best verified plan found, with its bound, gaps, and a verdict for every job without a placement.
+
+    Raises:
+        UnknownSolverError: ``parameters.solver`` names no usable backend.
+    """
+    parameters = parameters or PlanParameters()
+    budget = budget or Budget(parameters.time_budget_seconds)
+    with budget.phase("instance"):
+        instance, facts = build_instance(round_), round_facts(round_)
+    judge = Judge(instance, facts, budget, on_stage)
+    with budget.phase("greedy"):
+        floor = judge.consider("keep_and_fill", keep_and_fill(instance))
+        prices = price_devices(instance)
+        judge.bound = prices.bound
+        judge.consider("greedy", price_greedy(instance, prices))
+    assert floor is not None, f"keep and fill broke a rule: {judge.rejected}"
+    exact = solve_exactly(judge, parameters, runner or InProcessRunner(), cancellation)
+    with budget.phase("take_back"):
+        assert judge.best is not None
+        taken_back = take_back(judge, judge.best, floor)
+    return answer(judge, parameters, floor, exact, taken_back)

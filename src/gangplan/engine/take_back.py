@@ -1,0 +1,154 @@
+"""No action without proved gain: take back every disruption that is not worth its cost (decision 14).
+
+A bundle is a set of disruptions by choice and of the starts that need them. Spread costs cannot price an
+exchange job by job, so each bundle is judged as a whole: its gain per round, over the shortest horizon of its
+members, against every cost counted once (decision 13). Ties go to fewer actions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from gangplan.domain.plan import Action, ActionKind
+from gangplan.engine.judge import Candidate, Judge
+from gangplan.model.assignment import Assignment
+from gangplan.model.fill import fill, stay_where_free
+from gangplan.model.occupancy import Fit, Occupancy
+from gangplan.model.outcome import Outcome, Status
+from gangplan.model.terms import terms
+
+_DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
+_TOLERANCE = 1e-9
+_PASSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What was taken back.
+
+    Attributes:
+        candidate: the plan without it.
+        bundles: how many bundles.
+        actions: how many disruptions.
+    """
+
+    candidate: Candidate
+    bundles: int
+    actions: int
+
+
+def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack:
+    """Take back the bundles of ``candidate`` without proved gain over ``floor``, which keeps everything."""
+    bundles = actions = 0
+    for _ in range(_PASSES):
+        poor = [
+            bundle for bundle in _bundles(candidate) if _gain(judge, candidate, floor, bundle) <= _TOLERANCE
+        ]
+        reverted = _revert_all(judge, candidate, poor)
+        if reverted is None:
+            break
+        candidate, done = reverted
+        bundles += len(done)
+        actions += sum(1 for bundle in done for action in bundle if action.kind in _DISRUPTIONS)
+    return TakenBack(candidate, bundles, actions)
+
+
+def _revert_all(
+    judge: Judge, candidate: Candidate, poor: list[tuple[Action, ...]]
+) -> tuple[Candidate, list[tuple[Action, ...]]] | None:
+    """Revert all poor bundles at once, else one by one; None when none can be reverted."""
+    if not poor:
+        return None
+    together = _revert(judge, candidate, [action for bundle in poor for action in bundle])
+    if together is not None:
+        return together, poor
+    done = []
+    for bundle in poor if len(poor) > 1 else ():
+        alone = _revert(judge, candidate, list(bundle))
+        if alone is not None:
+            candidate = alone
+            done.append(bundle)
+    return (candidate, done) if done else None
+
+
+def _bundles(candidate: Candidate) -> list[tuple[Action, ...]]:
+    """Disruptions by choice with everything that depends on them or that they serve, in order of ids."""
+    actions = {action.id: action for action in candidate.plan.actions}
+    by_job = {action.job: action.id for action in candidate.plan.actions}
+    chosen = {a.id for a in candidate.plan.actions if a.kind in _DISRUPTIONS and a.forced is None}
+    parent = {key: key for key in actions}
+
+    def root(key: str) -> str:
+        while parent[key] != key:
+            parent[key] = parent[parent[key]]
+            key = parent[key]
+        return key
+
+    for action in candidate.plan.actions:
+        for other in action.depends_on:
+            if other in chosen:
+                parent[root(action.id)] = root(other)
+        if action.id in chosen:
+            for name in action.beneficiaries:
+                if name in by_job:
+                    parent[root(by_job[name])] = root(action.id)
+    grouped: dict[str, list[Action]] = defaultdict(list)
+    for key in sorted(actions):
+        grouped[root(key)].append(actions[key])
+    return [tuple(group) for group in grouped.values() if any(action.id in chosen for action in group)]
+
+
+def _gain(judge: Judge, candidate: Candidate, floor: Candidate, bundle: tuple[Action, ...]) -> float:
+    """What the bundle earns over its shortest horizon, less its costs, in GPU-equivalent rounds."""
+    facts, round_ = judge.facts, judge.instance.round
+    length = round_.round_seconds
+    policy = round_.policy
+    earned = cost = 0.0
+    horizon = round_.horizon_seconds
+    for action in bundle:
+        after = candidate.verification.outcomes[action.job]
+        before = floor.verification.outcomes[action.job]
+        mine = facts.jobs[action.job]
+        earned += _rate(judge, after)
+        if before.status is Status.KEPT:
+            earned -= _rate(judge, before)
+            horizon = min(horizon, mine.horizon)
+        elif after.throughput > 0.0 and after.job.work_left is not None:
+            horizon = min(horizon, after.job.work_left / after.throughput)
+        held_after = float(after.devices) or (mine.size if after.counts else 0.0)
+        if after.status is Status.EVICTED:
+            cost += (mine.lost_seconds + after.job.restart_seconds) * mine.held
+        elif after.status in (Status.MOVED, Status.RESIZED) and not after.forced:
+            cost += mine.lost_seconds * mine.held + after.job.restart_seconds * held_after
+        elif after.status in (Status.STARTED, Status.MOVED):
+            cost += after.job.restart_seconds * held_after
+    return earned * max(horizon, length) / length - policy.switching_weight * cost / length
+
+
+def _rate(judge: Judge, outcome: Outcome) -> float:
+    """Value per round, switching aside."""
+    if outcome.status is Status.WAITING:
+        return 0.0
+    policy = judge.instance.round.policy
+    return sum(
+        term.weight(policy) * term.evaluate(outcome, judge.facts)
+        for term in terms()
+        if not getattr(term, "SPREAD_OVER_HORIZON", False)
+    )
+
+
+def _revert(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Candidate | None:
+    """Everybody in ``bundle`` stays where it is, or goes on waiting; then fill what that leaves free."""
+    instance = judge.instance
+    members = {instance.job_index[action.job] for action in bundle}
+    staying = candidate.assignment.kept | {j for j in members if j in instance.placements}
+    placed = {j: where for j, where in candidate.assignment.placed.items() if j not in members}
+    kept_classes = {int(instance.class_of_job[j]) for j in staying}
+    occupancy = Occupancy(instance, kept_classes)
+    for j, where in placed.items():
+        occupancy.take_placed(j, where)
+    kept_classes |= stay_where_free(occupancy, kept_classes, placed)
+    kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
+    filled = fill(occupancy, Assignment(kept, placed, candidate.assignment.unbound), Fit.BEST)
+    return judge.consider("take_back", filled)

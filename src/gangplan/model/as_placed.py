@@ -1,0 +1,79 @@
+"""How a job runs on given nodes: scope, throughput, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gangplan.domain.job import Job, TaskPlacement
+from gangplan.model.sites import NO_DOMAIN, Nodes, Vector, task_vector
+from gangplan.model.throughput import Speeds
+
+
+@dataclass(frozen=True, slots=True)
+class AsPlaced:
+    """What a placement means.
+
+    Attributes:
+        scope: index into the scopes, widest first, of the narrowest level that holds all tasks.
+        relative: X / X_ref of the slowest group (decision 7).
+        throughput: work units per second.
+        devices: devices held.
+        wider_than_preferred: the locality term's flag.
+        use: devices, CPU and memory by node index.
+    """
+
+    scope: int
+    relative: float
+    throughput: float
+    devices: int
+    wider_than_preferred: bool
+    use: dict[int, Vector]
+
+
+def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nodes: Nodes) -> AsPlaced:
+    """How ``job`` runs at ``placements``, all of whose nodes exist."""
+    groups = {group.name: group for group in job.component.task_groups}
+    counts = dict.fromkeys(groups, 0)
+    types: dict[str, int] = {}
+    use: dict[int, Vector] = {}
+    for placement in placements:
+        n = nodes.index[placement.node]
+        counts[placement.group] += placement.tasks
+        types[placement.group] = int(nodes.type_of[n])
+        task = task_vector(groups[placement.group])
+        had = use.get(n, (0, 0, 0))
+        use[n] = (
+            had[0] + task[0] * placement.tasks,
+            had[1] + task[1] * placement.tasks,
+            had[2] + task[2] * placement.tasks,
+        )
+    scope = _narrowest(nodes, list(use))
+    ratios = []
+    rate = None
+    for name, group in groups.items():
+        if group.devices_per_task:
+            reference = speeds.reference(group)
+            x = speeds.group(group, types[name], counts[name])[scope] if types.get(name, -1) >= 0 else 0.0
+            ratios.append(x / reference if reference > 0 else 0.0)
+            rate = reference if rate is None else rate
+    first = job.component.task_groups[0]
+    relative = min(ratios) if ratios else min(counts[name] / g.count for name, g in groups.items())
+    preferred = job.component.preferred_level
+    return AsPlaced(
+        scope=scope,
+        relative=relative,
+        throughput=relative * (float(first.count) if rate is None else rate),
+        devices=sum(amounts[0] for amounts in use.values()),
+        wider_than_preferred=preferred is not None and scope < speeds.scopes.index(preferred),
+        use=use,
+    )
+
+
+def _narrowest(nodes: Nodes, used: Sequence[int]) -> int:
+    table = nodes.domain_at[used]
+    for scope in range(table.shape[1] - 1, 0, -1):
+        first = table[0, scope]
+        if first != NO_DOMAIN and (table[:, scope] == first).all():
+            return scope
+    return 0

@@ -1,0 +1,37 @@
+"""Who runs where, by index, before it becomes a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Spot = tuple[int, tuple[int, ...]]
+"""A node index, and how many tasks of each group sit there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One job's new place.
+
+    Attributes:
+        option: index into the instance's option arrays.
+        spots: nodes and tasks; a node occurs once.
+    """
+
+    option: int
+    spots: tuple[Spot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A whole decision.
+
+    Attributes:
+        kept: job indices that stay where they are.
+        placed: new places by job index.
+        unbound: gangs that the programme chose but no node could take.
+    """
+
+    kept: frozenset[int]
+    placed: Mapping[int, Placed]
+    unbound: int = 0

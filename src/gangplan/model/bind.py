@@ -1,0 +1,130 @@
+"""From counts to nodes: where the chosen gangs sit.
+
+Blocks are placed in descending order of size, on any node of their pool with room: where sizes divide each
+other this never fails (formulation, section 1, "Why binding is exact"). What the rows relax (CPU and memory
+of counted nodes, sizes that do not divide each other) may fail; the repair path then looks at every other
+node of the block's domain, then at every other domain. A gang that still fits nowhere stays where it is, if
+it runs and its place is still free, or waits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from gangplan.model.assignment import Assignment, Placed
+from gangplan.model.fill import fill, place_gangs, stay_where_free
+from gangplan.model.layout import ROOT, Domain, Flow, Layout, is_direct
+from gangplan.model.occupancy import Fit, Occupancy, Taken, spots_of
+from gangplan.model.program import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Gang:
+    """One chosen gang: its option, and the domain that the solution gives it."""
+
+    option: int
+    domain: Domain
+
+
+def bind(layout: Layout, values: FloatArray) -> Assignment:
+    """Bind an integral solution to nodes, then fill what is left free."""
+    instance = layout.instance
+    counts = values.round().astype("int64")
+    staying = {c for c, column in enumerate(layout.keep_column.tolist()) if column >= 0 and counts[column]}
+    occupancy = Occupancy(instance, staying)
+    gangs = _chosen(layout, counts)
+    slots = _place_blocks(layout, counts, occupancy, gangs)
+    members = {c: list(job_class.jobs) for c, job_class in enumerate(instance.classes)}
+    placed: dict[int, Placed] = {}
+    unbound: list[int] = []
+    for gang in gangs:
+        c = int(instance.option_class[gang.option])
+        option = instance.options[gang.option]
+        parts = _hand_out(layout, gang, slots)
+        if parts is None or not occupancy.members_allowed(instance.classes[c], option):
+            unbound.append(gang.option)
+        else:
+            placed[members[c].pop(0)] = Placed(gang.option, spots_of(parts))
+            occupancy.take_quota(instance.classes[c], option, 1)
+    for (block, _), left in slots.items():
+        occupancy.give_back(block, [(node, 1) for node in left])
+    for k in unbound:
+        c = int(instance.option_class[k])
+        for spots in place_gangs(occupancy, k, instance.options[k], 1, Fit.BEST):
+            placed[members[c].pop(0)] = Placed(k, spots)
+    staying |= stay_where_free(occupancy, staying, placed)
+    kept = frozenset(instance.classes[c].jobs[0] for c in staying)
+    return fill(occupancy, Assignment(kept=kept, placed=placed, unbound=len(unbound)), Fit.BEST)
+
+
+def _chosen(layout: Layout, counts: IntArray) -> list[_Gang]:
+    """The chosen gangs, best gain first, each with a domain."""
+    instance = layout.instance
+    node_scope = len(instance.speeds.scopes) - 1
+    room = {key: int(counts[column]) for key, column in layout.gang_column.items()}
+    domains: dict[object, list[Domain]] = defaultdict(list)
+    for kind, domain in layout.gang_column:
+        domains[kind].append(domain)
+    gangs = []
+    chosen = [
+        k for k, column in enumerate(layout.option_column.tolist()) if column >= 0 and counts[column] > 0
+    ]
+    for k in sorted(chosen, key=lambda k: (-float(instance.gain[k]), k)):
+        kind = layout.option_kind[k]
+        for _ in range(int(counts[layout.option_column[k]])):
+            domain = ROOT
+            if not is_direct(kind, node_scope):
+                domain = next((d for d in domains[kind] if room[kind, d] > 0), domains[kind][0])
+                room[kind, domain] -= 1
+            gangs.append(_Gang(k, domain))
+    return gangs
+
+
+def _place_blocks(
+    layout: Layout, counts: IntArray, occupancy: Occupancy, gangs: list[_Gang]
+) -> dict[Flow, list[int]]:
+    """Nodes for the blocks of every flow, one entry per block; too few where they do not fit."""
+    instance = layout.instance
+    wanted: dict[Flow, int] = defaultdict(int)
+    for gang in gangs:
+        for block, multiplicity in layout.option_kind[gang.option][1]:
+            wanted[block, gang.domain] += multiplicity
+    slots: dict[Flow, list[int]] = {}
+    order = sorted(wanted, key=lambda flow: (instance.blocks[flow[0]].demand, flow), reverse=True)
+    for flow in order:
+        block, domain = flow
+        taken: Taken = []
+        short = wanted[flow]
+        for pool, column in layout.flow_pools[flow]:
+            number = min(short, int(counts[column]))
+            if number > 0:
+                got = occupancy.take(block, number, instance.pools.members[pool], Fit.BEST, together=False)
+                taken.extend(got)
+                short -= sum(n for _, n in got)
+        if short:
+            nodes = occupancy.block_nodes(block)
+            if domain != ROOT:
+                nodes = nodes[instance.nodes.domain_at[nodes, domain[0]] == domain[1]]
+            taken.extend(occupancy.take(block, short, nodes, Fit.BEST, together=False))
+        slots[flow] = sorted(node for node, number in taken for _ in range(number))
+    return slots
+
+
+def _hand_out(
+    layout: Layout, gang: _Gang, slots: dict[Flow, list[int]]
+) -> list[tuple[tuple[int, ...], Taken]] | None:
+    """Take a gang's blocks out of ``slots``; None, and nothing taken, when they are too few."""
+    demands = layout.instance.options[gang.option].demands
+    kind = layout.option_kind[gang.option]
+    need: dict[Flow, int] = defaultdict(int)
+    for block, multiplicity in kind[1]:
+        need[block, gang.domain] += multiplicity
+    if any(len(slots[flow]) < number for flow, number in need.items()):
+        return None
+    parts: list[tuple[tuple[int, ...], Taken]] = []
+    for demand, (block, multiplicity) in zip(demands, kind[1], strict=True):
+        mine = slots[block, gang.domain]
+        parts.append((demand.tasks, [(node, 1) for node in mine[:multiplicity]]))
+        del mine[:multiplicity]
+    return parts

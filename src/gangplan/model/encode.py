@@ -1,0 +1,47 @@
+"""An assignment as a solution of the programme: the complete warm start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gangplan.model.assignment import Assignment
+from gangplan.model.layout import ROOT, Domain, Layout, is_direct
+from gangplan.model.program import FloatArray
+
+
+def encode(layout: Layout, assignment: Assignment) -> FloatArray:
+    """Column values of ``assignment``, shape (columns,); options that have no column are left out."""
+    instance = layout.instance
+    node_scope = len(instance.speeds.scopes) - 1
+    values = np.zeros(layout.columns, dtype=np.float64)
+    block_column = {
+        (flow, pool): column for flow, places in layout.flow_pools.items() for pool, column in places
+    }
+    staying = {int(instance.class_of_job[j]) for j in assignment.kept}
+    for c in staying:
+        values[layout.keep_column[c]] = 1.0
+    for placed in assignment.placed.values():
+        k = placed.option
+        if layout.option_column[k] < 0:
+            continue
+        values[layout.option_column[k]] += 1.0
+        kind = layout.option_kind[k]
+        domain: Domain = ROOT
+        if not is_direct(kind, node_scope):
+            first = placed.spots[0][0]
+            domain = (kind[0], int(instance.nodes.domain_at[first, kind[0]]))
+            values[layout.gang_column[kind, domain]] += 1.0
+        for demand, (block, _) in zip(instance.options[k].demands, kind[1], strict=True):
+            group = next(g for g, count in enumerate(demand.tasks) if count)
+            for node, tasks in placed.spots:
+                copies = tasks[group] // demand.tasks[group]
+                if copies:
+                    pool = int(instance.pools.pool_of[node])
+                    values[block_column[(block, domain), pool]] += copies
+    for rooms in layout.rooms.values():
+        for room in rooms:
+            if room.column >= 0:
+                held = sum(a[0] for c, a in layout.kept_on[room.node] if c in staying)
+                free = int(instance.nodes.capacity[room.node, 0]) - held
+                values[room.column] = free // room.size
+    return values

@@ -1,0 +1,126 @@
+"""Keep and fill, and filling what a plan has left free."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+
+from gangplan.model.assignment import Assignment, Placed
+from gangplan.model.instance import Instance
+from gangplan.model.occupancy import Fit, Occupancy, Taken, spots_of
+from gangplan.model.options import Option
+
+
+def keep_and_fill(instance: Instance) -> Assignment:
+    """Keep everything that may stay, then fill by value per device, first fit (decision 22)."""
+    kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
+    kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
+    occupancy = Occupancy(instance, kept_classes)
+    return fill(occupancy, Assignment(kept=kept, placed={}), Fit.FIRST)
+
+
+def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit) -> Assignment:
+    """Place waiting jobs on what is free, best value per device first, ties by name."""
+    instance = occupancy.instance
+    placed = dict(assignment.placed)
+    waiting = {
+        c: [j for j in job_class.jobs if j not in placed]
+        for c, job_class in enumerate(instance.classes)
+        if not job_class.kept
+    }
+    for k in by_density(instance):
+        c = int(instance.option_class[k])
+        left = waiting.get(c)
+        if not left or instance.gain[k] <= 0.0:
+            continue
+        for spots in place_gangs(occupancy, k, instance.options[k], len(left), fit):
+            placed[left.pop(0)] = Placed(k, spots)
+    return Assignment(kept=assignment.kept, placed=placed, unbound=assignment.unbound)
+
+
+def by_density(instance: Instance) -> list[int]:
+    """Option indices by gain per device, best first; ties by the class's first name, then by order."""
+    options = instance.options
+    if not options:
+        return []
+    size = np.array([option.devices for option in options], dtype=np.float64)
+    for k in np.flatnonzero(size == 0):
+        size[k] = max(_host_share(instance, options[k]), 1e-9)
+    density = instance.gain / size
+    name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class]
+    order = np.lexsort((np.arange(len(options)), name_rank, -density))
+    return [int(k) for k in order]
+
+
+def _host_share(instance: Instance, option: Option) -> float:
+    host = instance.round.policy.reference_host
+    cpu = sum(d.block.demand[1] * d.multiplicity for d in option.demands)
+    memory = sum(d.block.demand[2] * d.multiplicity for d in option.demands)
+    return max(cpu / host.cpu_milli, memory / host.memory_bytes)
+
+
+def place_gangs(
+    occupancy: Occupancy, k: int, option: Option, most: int, fit: Fit
+) -> Iterator[tuple[tuple[int, tuple[int, ...]], ...]]:
+    """Place up to ``most`` gangs of option ``k`` on exact node state, one after the other."""
+    instance = occupancy.instance
+    job_class = instance.classes[int(instance.option_class[k])]
+    most = min(most, occupancy.members_allowed(job_class, option))
+    if len(option.demands) == 1 and option.demands[0].multiplicity == 1:
+        demand = option.demands[0]
+        block = instance.block_index[demand.block]
+        taken = occupancy.take(block, most, occupancy.block_nodes(block), fit, together=False)
+        occupancy.take_quota(job_class, option, sum(number for _, number in taken))
+        for node, number in taken:
+            for _ in range(number):
+                yield ((node, demand.tasks),)
+        return
+    for _ in range(most):
+        spots = _place_gang(occupancy, option, fit)
+        if spots is None:
+            return
+        occupancy.take_quota(job_class, option, 1)
+        yield spots
+
+
+def _place_gang(
+    occupancy: Occupancy, option: Option, fit: Fit
+) -> tuple[tuple[int, tuple[int, ...]], ...] | None:
+    """One gang in the tightest domain that takes all of it; None when there is none."""
+    instance = occupancy.instance
+    demands = sorted(option.demands, key=lambda d: d.block.demand, reverse=True)
+    first = instance.block_index[demands[0].block]
+    for nodes in occupancy.domains(option.scope, first, demands[0].multiplicity):
+        domain = instance.nodes.domain_at[nodes[0], option.scope] if len(nodes) else 0
+        parts: list[tuple[int, tuple[int, ...], Taken]] = []
+        for demand in demands:
+            block = instance.block_index[demand.block]
+            here = occupancy.block_nodes(block)
+            if option.scope:
+                here = here[instance.nodes.domain_at[here, option.scope] == domain]
+            taken = occupancy.take(block, demand.multiplicity, here, fit, together=True)
+            parts.append((block, demand.tasks, taken))
+            if sum(number for _, number in taken) < demand.multiplicity:
+                break
+        else:
+            return spots_of([(tasks, taken) for _, tasks, taken in parts])
+        for block, _, taken in parts:
+            occupancy.give_back(block, taken)
+    return None
+
+
+def stay_where_free(occupancy: Occupancy, staying: Collection[int], placed: Mapping[int, Placed]) -> set[int]:
+    """Let running jobs stay that were to leave, got no new place, and whose old place is still free.
+
+    Returns their classes.
+    """
+    instance = occupancy.instance
+    found = set()
+    for c, job_class in enumerate(instance.classes):
+        if not job_class.kept or c in staying or job_class.jobs[0] in placed or instance.keep_gain[c] <= 0.0:
+            continue
+        if occupancy.can_stay(c):
+            occupancy.stay(c)
+            found.add(c)
+    return found

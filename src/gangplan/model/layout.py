@@ -1,0 +1,256 @@
+"""Which column of the programme means what.
+
+Columns, in this order:
+
+* ``option``: how many members of a class run under an option.
+* ``keep``: whether a running job stays.
+* ``gang``: how many gangs of a kind (scope and blocks) lie in a domain of their scope's level.
+* ``block``: how many blocks of a flow (block and domain) lie in a pool.
+* ``room``: how many blocks of a size still fit on a node beside the jobs that stay there.
+
+The whole cluster is the domain ``ROOT``; options of scope ``cluster``, and single blocks, go there directly.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gangplan.model.instance import Instance
+from gangplan.model.program import FloatArray, IntArray
+from gangplan.model.sites import NO_DOMAIN
+
+ROOT = (0, 0)
+"""Scope and domain index of the whole cluster."""
+
+Domain = tuple[int, int]
+GangKind = tuple[int, tuple[tuple[int, int], ...]]
+"""Scope, and ``(block, multiplicity)`` of every demand."""
+Flow = tuple[int, Domain]
+"""A block and the domain in which it must lie."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """Blocks of ``size`` devices that still fit on ``node`` beside the jobs that stay.
+
+    ``column`` counts them when it is not -1; else they are ``constant - sum(keep * coefficient)``.
+    """
+
+    node: int
+    size: int
+    column: int
+    constant: int
+    keep: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Columns of a round's programme.
+
+    Attributes:
+        instance: the round as arrays.
+        option_column: shape (options,), -1 where the option cannot or need not be taken.
+        keep_column: shape (classes,), -1 for waiting classes.
+        option_kind: by option with a column: its gang kind.
+        kind_options: options of each gang kind.
+        gang_column: column by (kind, domain); kinds of scope ``cluster`` or single blocks have none.
+        flow_pools: ``(pool, column)`` by flow.
+        pool_flows: ``(flow, column)`` by pool.
+        sizes: by pool: device sizes of its nested capacity rows, ascending.
+        rooms: rooms by (pool, size), for nodes that hold jobs which may stay.
+        kept_on: by node: ``(class, (devices, cpu, memory))`` of jobs that may stay.
+        columns: their number.
+        objective, upper: shape (columns,).
+        families: name, start and stop.
+    """
+
+    instance: Instance
+    option_column: IntArray
+    keep_column: IntArray
+    option_kind: Mapping[int, GangKind]
+    kind_options: Mapping[GangKind, tuple[int, ...]]
+    gang_column: Mapping[tuple[GangKind, Domain], int]
+    flow_pools: Mapping[Flow, tuple[tuple[int, int], ...]]
+    pool_flows: tuple[tuple[tuple[Flow, int], ...], ...]
+    sizes: tuple[tuple[int, ...], ...]
+    rooms: Mapping[tuple[int, int], tuple[Room, ...]]
+    kept_on: Mapping[int, tuple[tuple[int, tuple[int, int, int]], ...]]
+    columns: int
+    objective: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    families: tuple[tuple[str, int, int], ...]
+
+
+def is_direct(kind: GangKind, node_scope: int) -> bool:
+    """Whether gangs of ``kind`` may lie anywhere, so that no domain need be chosen."""
+    return kind[0] in (0, node_scope)
+
+
+def build_layout(instance: Instance) -> Layout:
+    """Number the columns."""
+    options = instance.options
+    node_scope = len(instance.speeds.scopes) - 1
+    reach = _Reach(instance)
+    objective: list[float] = []
+    lower: list[float] = []
+    upper: list[float] = []
+    families: list[tuple[str, int, int]] = []
+
+    def begin() -> int:
+        return len(objective)
+
+    def column(value: float, most: float, least: float = 0.0) -> int:
+        objective.append(value)
+        lower.append(least)
+        upper.append(most)
+        return len(objective) - 1
+
+    option_column = np.full(len(options), -1, dtype=np.int64)
+    option_kind: dict[int, GangKind] = {}
+    kind_options: dict[GangKind, list[int]] = defaultdict(list)
+    at = begin()
+    for k, option in enumerate(options):
+        job_class = instance.classes[instance.option_class[k]]
+        kind = (
+            option.scope,
+            tuple((instance.block_index[d.block], d.multiplicity) for d in option.demands),
+        )
+        worth = instance.gain[k] > 0.0 or job_class.must_run
+        if not worth or job_class.must_stay or not reach.domains(kind):
+            continue
+        option_column[k] = column(float(instance.gain[k]), float(len(job_class.jobs)))
+        option_kind[k] = kind
+        kind_options[kind].append(k)
+    families.append(("option", at, begin()))
+
+    keep_column = np.full(len(instance.classes), -1, dtype=np.int64)
+    at = begin()
+    for c, job_class in enumerate(instance.classes):
+        if job_class.kept:
+            keep_column[c] = column(float(instance.keep_gain[c]), 1.0, float(job_class.must_stay))
+    families.append(("keep", at, begin()))
+
+    gang_column: dict[tuple[GangKind, Domain], int] = {}
+    flows: dict[Flow, None] = {}
+    at = begin()
+    for kind, members in kind_options.items():
+        wanted = sum(len(instance.classes[instance.option_class[k]].jobs) for k in members)
+        for domain in reach.domains(kind):
+            if not is_direct(kind, node_scope):
+                most = reach.most(kind, domain)
+                gang_column[kind, domain] = column(0.0, float(min(wanted, most)))
+            for block, _ in kind[1]:
+                flows[block, domain] = None
+    families.append(("gang", at, begin()))
+
+    flow_pools: dict[Flow, tuple[tuple[int, int], ...]] = {}
+    pool_flows: list[list[tuple[Flow, int]]] = [[] for _ in range(instance.pools.count)]
+    at = begin()
+    for flow in flows:
+        block, domain = flow
+        places = []
+        for p in reach.pools(domain):
+            copies = int(instance.block_pools[block, p])
+            if copies:
+                y = column(0.0, float(copies * int(instance.pools.size[p])))
+                places.append((p, y))
+                pool_flows[p].append((flow, y))
+        flow_pools[flow] = tuple(places)
+    families.append(("block", at, begin()))
+
+    kept_on: dict[int, list[tuple[int, tuple[int, int, int]]]] = defaultdict(list)
+    for c, use in enumerate(instance.keep_use):
+        for node, amounts in use.items():
+            kept_on[node].append((c, amounts))
+    sizes = tuple(
+        tuple(sorted({instance.blocks[flow[0]].demand[0] for flow, _ in pool_flows[p]} - {0}))
+        for p in range(instance.pools.count)
+    )
+    rooms: dict[tuple[int, int], tuple[Room, ...]] = {}
+    at = begin()
+    for p in range(instance.pools.count):
+        capacity = int(instance.pools.capacity[p, 0])
+        for size in sizes[p]:
+            if size == 1:
+                continue
+            here = []
+            for node in instance.pools.members[p].tolist():
+                devices = [(c, amounts[0]) for c, amounts in kept_on.get(node, ()) if amounts[0]]
+                if not devices:
+                    continue
+                exact = len(devices) == 1 or (
+                    capacity % size == 0 and all(amount % size == 0 for _, amount in devices)
+                )
+                most = capacity // size
+                here.append(
+                    Room(
+                        node=node,
+                        size=size,
+                        column=-1 if exact else column(0.0, float(most)),
+                        constant=most,
+                        keep=tuple((c, most - (capacity - amount) // size) for c, amount in devices),
+                    )
+                )
+            rooms[p, size] = tuple(here)
+    families.append(("room", at, begin()))
+
+    return Layout(
+        instance=instance,
+        option_column=option_column,
+        keep_column=keep_column,
+        option_kind=option_kind,
+        kind_options={kind: tuple(members) for kind, members in kind_options.items()},
+        gang_column=gang_column,
+        flow_pools=flow_pools,
+        pool_flows=tuple(tuple(flows_) for flows_ in pool_flows),
+        sizes=sizes,
+        rooms=rooms,
+        kept_on={node: tuple(held) for node, held in kept_on.items()},
+        columns=begin(),
+        objective=np.array(objective, dtype=np.float64),
+        lower=np.array(lower, dtype=np.float64),
+        upper=np.array(upper, dtype=np.float64),
+        families=tuple(families),
+    )
+
+
+class _Reach:
+    """Which domains and pools a gang of a kind can use at all."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._node_scope = len(instance.speeds.scopes) - 1
+        self._pools: dict[Domain, tuple[int, ...]] = {ROOT: tuple(range(instance.pools.count))}
+        for scope in range(1, self._node_scope):
+            at = instance.pools.domain_at[:, scope]
+            for domain in np.unique(at[at != NO_DOMAIN]).tolist():
+                self._pools[scope, domain] = tuple(np.flatnonzero(at == domain).tolist())
+        self._domains: dict[GangKind, tuple[Domain, ...]] = {}
+
+    def pools(self, domain: Domain) -> tuple[int, ...]:
+        return self._pools[domain]
+
+    def domains(self, kind: GangKind) -> tuple[Domain, ...]:
+        """Domains in which at least one gang of ``kind`` fits by counting, empty cluster."""
+        if kind not in self._domains:
+            scope = kind[0]
+            places: tuple[Domain, ...] = (ROOT,)
+            if not is_direct(kind, self._node_scope):
+                places = tuple(domain for domain in self._pools if domain[0] == scope)
+            self._domains[kind] = tuple(domain for domain in places if self.most(kind, domain) > 0)
+        return self._domains[kind]
+
+    def most(self, kind: GangKind, domain: Domain) -> int:
+        """Most gangs of ``kind`` that fit into an empty ``domain``, block by block."""
+        instance = self._instance
+        members = list(self._pools[domain])
+        size = instance.pools.size[members]
+        return min(
+            int((instance.block_pools[block, members] * size).clip(0, 2**31).sum()) // multiplicity
+            for block, multiplicity in kind[1]
+        )

@@ -1,0 +1,90 @@
+"""What the input has that was tolerated, but that its sender should know (property P25)."""
+
+from __future__ import annotations
+
+from gangplan.domain.plan import Notice
+from gangplan.domain.round import Round
+from gangplan.model.instance import Instance
+from gangplan.model.sites import admits
+
+
+def notices(instance: Instance) -> tuple[Notice, ...]:
+    """All notices, in the order of the request's fields."""
+    round_ = instance.round
+    return (*_nodes(instance), *_queues(instance), *_jobs(round_, instance))
+
+
+def _nodes(instance: Instance) -> list[Notice]:
+    found = []
+    for i, node in enumerate(instance.round.cluster.nodes):
+        n = instance.nodes.index[node.name]
+        usable = node.usable_resources
+        limits = (node.usable_device_count, usable.cpu_milli, usable.memory_bytes)
+        for resource, held, limit in zip(
+            ("devices", "cpu", "memory"), instance.nodes.held[n].tolist(), limits, strict=True
+        ):
+            if held > limit:
+                found.append(
+                    Notice(
+                        "NODE_OVER_CAPACITY",
+                        f"cluster.nodes[{i}]",
+                        f"{node.name} runs jobs that hold {held:,} {resource} of {limit:,}; no more is added",
+                    )
+                )
+    return found
+
+
+def _queues(instance: Instance) -> list[Notice]:
+    held = dict.fromkeys(range(len(instance.queue_names)), 0)
+    for c, job_class in enumerate(instance.classes):
+        if job_class.kept and job_class.queue >= 0:
+            devices = sum(amounts[0] for amounts in instance.keep_use[c].values())
+            for queue in instance.queue_ancestors[job_class.queue]:
+                held[queue] += devices
+    index = {name: q for q, name in enumerate(instance.queue_names)}
+    return [
+        Notice(
+            "QUEUE_OVER_LIMIT",
+            f"queues[{i}].device_limit",
+            f"queue {queue.name} holds {held[index[queue.name]]} devices, "
+            f"over its limit of {queue.device_limit}; it gets no more",
+        )
+        for i, queue in enumerate(instance.round.queues)
+        if queue.device_limit is not None and held[index[queue.name]] > queue.device_limit
+    ]
+
+
+def _jobs(round_: Round, instance: Instance) -> list[Notice]:
+    found = []
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    for i, job in enumerate(round_.jobs):
+        if job.deadline is not None and job.deadline <= round_.now:
+            found.append(
+                Notice(
+                    "DEADLINE_PAST",
+                    f"jobs[{i}].deadline",
+                    f"the deadline of {job.name} is past and counts as none",
+                )
+            )
+        elif job.deadline is not None and job.work_left is None:
+            found.append(
+                Notice(
+                    "DEADLINE_UNJUDGED",
+                    f"jobs[{i}].deadline",
+                    f"{job.name}'s work left is unknown, so its deadline cannot be judged",
+                )
+            )
+        j = instance.job_index[job.name]
+        groups = {group.name: group for group in job.component.task_groups}
+        strangers = sorted(
+            {p.node for p in instance.placements.get(j, ()) if not admits(nodes[p.node], groups[p.group])}
+        )
+        if strangers:
+            found.append(
+                Notice(
+                    "RUNS_WHERE_NOT_ADMITTED",
+                    f"jobs[{i}].running",
+                    f"{job.name} runs on {', '.join(strangers)}, which would not admit it now; it may stay",
+                )
+            )
+    return found

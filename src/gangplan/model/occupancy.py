@@ -1,0 +1,239 @@
+"""Exact node state while a decision is built: what is free on every node, and in every quota."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+import numpy as np
+
+from gangplan.model.assignment import Placed
+from gangplan.model.instance import Instance, JobClass
+from gangplan.model.options import Option
+from gangplan.model.program import IntArray
+from gangplan.model.sites import NO_DOMAIN, task_vector
+
+Taken = list[tuple[int, int]]
+"""Node indices and how many copies of a block each got."""
+
+
+class Fit(Enum):
+    """Which node to prefer."""
+
+    FIRST = "FIRST"
+    """In order of names."""
+    BEST = "BEST"
+    """Where the least stays free; several blocks of a gang on as few nodes as possible."""
+
+
+class Occupancy:
+    """Free capacity beside jobs that stay, and what the quotas still allow."""
+
+    def __init__(self, instance: Instance, kept_classes: Iterable[int]) -> None:
+        self.instance = instance
+        self.free: IntArray = instance.nodes.capacity.copy()
+        self._block_nodes: dict[int, IntArray] = {}
+        self._queues = _Quotas(instance)
+        for c in kept_classes:
+            self.stay(c)
+
+    def stay(self, c: int) -> None:
+        """Let the running class ``c`` hold its present place."""
+        for node, amounts in self.instance.keep_use[c].items():
+            self.free[node] -= amounts
+        self._queues.take_kept(c)
+
+    def take_placed(self, j: int, placed: Placed) -> None:
+        """Let job ``j`` hold a new place."""
+        groups = self.instance.jobs[j].component.task_groups
+        for node, tasks in placed.spots:
+            for group, count in zip(groups, tasks, strict=True):
+                self.free[node] -= np.array(task_vector(group), dtype=np.int64) * count
+        option = self.instance.options[placed.option]
+        self.take_quota(self.instance.classes[int(self.instance.class_of_job[j])], option, 1)
+
+    def can_stay(self, c: int) -> bool:
+        """Whether the present place of class ``c`` is free, and its quotas allow it."""
+        free = all((self.free[n] >= amounts).all() for n, amounts in self.instance.keep_use[c].items())
+        return free and self._queues.kept_allowed(c)
+
+    def block_nodes(self, block: int) -> IntArray:
+        """Open nodes that could take ``block`` when empty, ascending."""
+        if block not in self._block_nodes:
+            pools = np.flatnonzero(self.instance.block_pools[block])
+            members = [self.instance.pools.members[p] for p in pools]
+            self._block_nodes[block] = (
+                np.sort(np.concatenate(members)) if members else np.zeros(0, dtype=np.int64)
+            )
+        return self._block_nodes[block]
+
+    def copies(self, block: int, nodes: IntArray) -> IntArray:
+        """How many more copies of ``block`` each of ``nodes`` takes, shape (nodes,)."""
+        free = self.free[nodes]
+        most = np.full(len(nodes), np.iinfo(np.int64).max, dtype=np.int64)
+        for r, amount in enumerate(self.instance.blocks[block].demand):
+            if amount:
+                most = np.minimum(most, free[:, r] // amount)
+        return np.maximum(most, 0)
+
+    def take(self, block: int, count: int, nodes: IntArray, fit: Fit, *, together: bool) -> Taken:
+        """Take up to ``count`` copies of ``block`` on ``nodes``; ``together`` packs them on few nodes."""
+        copies = self.copies(block, nodes)
+        useful = copies > 0
+        nodes, copies = nodes[useful], copies[useful]
+        if not len(nodes):
+            return []
+        taken = (
+            _pack(nodes, copies, count)
+            if together and fit is Fit.BEST
+            else self._spread(nodes, copies, count, fit)
+        )
+        demand = np.array(self.instance.blocks[block].demand, dtype=np.int64)
+        for node, number in taken:
+            self.free[node] -= demand * number
+        return taken
+
+    def give_back(self, block: int, taken: Taken) -> None:
+        """Undo :meth:`take`."""
+        demand = np.array(self.instance.blocks[block].demand, dtype=np.int64)
+        for node, number in taken:
+            self.free[node] += demand * number
+
+    def _spread(self, nodes: IntArray, copies: IntArray, count: int, fit: Fit) -> Taken:
+        if fit is Fit.BEST:
+            free = self.free[nodes]
+            order = np.lexsort((nodes, free[:, 2], free[:, 1], free[:, 0]))
+            nodes, copies = nodes[order], copies[order]
+        total = np.cumsum(np.minimum(copies, count))
+        last = int(np.searchsorted(total, count))
+        taken = [
+            (int(n), min(int(c), count)) for n, c in zip(nodes[: last + 1], copies[: last + 1], strict=True)
+        ]
+        over = sum(number for _, number in taken) - count
+        if over > 0:
+            taken[-1] = (taken[-1][0], taken[-1][1] - over)
+        return taken
+
+    def members_allowed(self, job_class: JobClass, option: Option) -> int:
+        """How many more gangs of ``option`` the quotas allow."""
+        return self._queues.allowed(job_class, option)
+
+    def quota_shortfall(self, job_class: JobClass, option: Option) -> tuple[int, str]:
+        """Devices that ``option`` is short of under the tightest limit, and the queue that has it."""
+        return self._queues.shortfall(job_class, option)
+
+    def take_quota(self, job_class: JobClass, option: Option, count: int) -> None:
+        """Charge ``count`` gangs (negative: give back) to the class's queue and its ancestors."""
+        self._queues.take(job_class, option, count)
+
+    def domains(self, scope: int, block: int, multiplicity: int) -> list[IntArray]:
+        """Node sets at ``scope`` where ``multiplicity`` copies may fit, tightest first."""
+        nodes = self.block_nodes(block)
+        if scope == 0:
+            return [nodes]
+        at = self.instance.nodes.domain_at[nodes, scope]
+        inside = at != NO_DOMAIN
+        nodes, at = nodes[inside], at[inside]
+        if not len(nodes):
+            return []
+        room = np.bincount(at, weights=self.copies(block, nodes).clip(0, 2**31)).astype(np.int64)
+        enough = np.flatnonzero(room >= multiplicity)
+        order = enough[np.lexsort((enough, room[enough]))]
+        return [nodes[at == domain] for domain in order.tolist()]
+
+
+def _pack(nodes: IntArray, copies: IntArray, count: int) -> Taken:
+    """As few nodes as possible: the largest first, the last on the tightest that takes the rest."""
+    order = np.lexsort((nodes, copies))
+    left = [(int(copies[i]), int(nodes[i])) for i in order]
+    taken: Taken = []
+    while count > 0 and left:
+        position = next((i for i, (room, _) in enumerate(left) if room >= count), len(left) - 1)
+        room, node = left.pop(position)
+        taken.append((node, min(room, count)))
+        count -= min(room, count)
+    return taken
+
+
+class _Quotas:
+    """What every queue's subtree holds, against its limits (broken limits may not get worse)."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        limits = {queue.name: queue for queue in instance.round.queues}
+        queues, types = len(instance.queue_names), len(instance.speeds.type_names)
+        self._left = np.full((queues, types + 1), np.iinfo(np.int64).max // 2, dtype=np.int64)
+        for q, name in enumerate(instance.queue_names):
+            if limits[name].device_limit is not None:
+                self._left[q, types] = limits[name].device_limit or 0
+            for type_name, limit in limits[name].device_limit_by_type.items():
+                self._left[q, instance.speeds.type_index[type_name]] = limit
+        present = np.zeros_like(self._left)
+        for c, job_class in enumerate(instance.classes):
+            if job_class.kept:
+                self._charge(present, job_class.queue, self._kept_devices(c))
+        self._left = np.maximum(self._left, present)
+
+    def _kept_devices(self, c: int) -> IntArray:
+        devices = np.zeros(self._left.shape[1], dtype=np.int64)
+        for node, amounts in self._instance.keep_use[c].items():
+            if amounts[0]:
+                devices[self._instance.nodes.type_of[node]] += amounts[0]
+                devices[-1] += amounts[0]
+        return devices
+
+    def _option_devices(self, option: Option) -> IntArray:
+        devices = np.zeros(self._left.shape[1], dtype=np.int64)
+        for type_, number in option.devices_by_type:
+            devices[type_] = number
+        devices[-1] = option.devices
+        return devices
+
+    def _charge(self, table: IntArray, queue: int, devices: IntArray) -> None:
+        if queue >= 0:
+            for ancestor in self._instance.queue_ancestors[queue]:
+                table[ancestor] += devices
+
+    def kept_allowed(self, c: int) -> bool:
+        """Whether the quotas still allow what class ``c`` holds now."""
+        queue = self._instance.classes[c].queue
+        if queue < 0:
+            return True
+        devices = self._kept_devices(c)
+        return all((devices <= self._left[a]).all() for a in self._instance.queue_ancestors[queue])
+
+    def take_kept(self, c: int) -> None:
+        self._charge(self._left, self._instance.classes[c].queue, -self._kept_devices(c))
+
+    def take(self, job_class: JobClass, option: Option, count: int) -> None:
+        self._charge(self._left, job_class.queue, -count * self._option_devices(option))
+
+    def allowed(self, job_class: JobClass, option: Option) -> int:
+        most = len(job_class.jobs)
+        if job_class.queue >= 0:
+            devices = self._option_devices(option)
+            for ancestor in self._instance.queue_ancestors[job_class.queue]:
+                for held, left in zip(devices.tolist(), self._left[ancestor].tolist(), strict=True):
+                    if held:
+                        most = min(most, max(0, left) // held)
+        return most
+
+    def shortfall(self, job_class: JobClass, option: Option) -> tuple[int, str]:
+        """How many devices over the tightest limit, and whose limit it is."""
+        devices = self._option_devices(option)
+        worst = (0, "")
+        for ancestor in self._instance.queue_ancestors[job_class.queue]:
+            over = np.where(devices > 0, devices - self._left[ancestor], 0).max()
+            worst = max(worst, (int(over), self._instance.queue_names[ancestor]))
+        return worst
+
+
+def spots_of(parts: Sequence[tuple[tuple[int, ...], Taken]]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Merge blocks on the same node: ``(tasks per copy, taken)`` by demand -> spots by node."""
+    merged: dict[int, list[int]] = {}
+    for tasks, taken in parts:
+        for node, number in taken:
+            here = merged.setdefault(node, [0] * len(tasks))
+            for g, count in enumerate(tasks):
+                here[g] += count * number
+    return tuple((node, tuple(counts)) for node, counts in sorted(merged.items()))

@@ -1,0 +1,152 @@
+"""What holds now: who runs where, who has lost that place, and what is left on every node.
+
+This is the model's own reading of the present; the verifier has another (``forced.py``), and a property
+holds the two against each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, TaintEffect
+from gangplan.domain.job import Job, TaskPlacement
+from gangplan.domain.plan import ForcedReason
+from gangplan.domain.round import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The present, by job name.
+
+    Attributes:
+        kept: running jobs that may stay, with their placements.
+        forced: running jobs that cannot stay, and why.
+    """
+
+    kept: Mapping[str, tuple[TaskPlacement, ...]]
+    forced: Mapping[str, ForcedReason]
+
+
+def present(round_: Round) -> Present:
+    """Split the running jobs into those that may stay and those that cannot (decision 17)."""
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    forced: dict[str, ForcedReason] = {}
+    kept: dict[str, Job] = {}
+    for job in round_.jobs:
+        if job.running is None:
+            continue
+        reason = _lost(job, nodes, round_.now)
+        if reason is None:
+            kept[job.name] = job
+        else:
+            forced[job.name] = reason
+    for name in _overcounted(kept, nodes):
+        forced[name] = ForcedReason.DEVICE_UNHEALTHY
+        del kept[name]
+    return Present(
+        kept={name: job.running.placements for name, job in kept.items() if job.running is not None},
+        forced=forced,
+    )
+
+
+def _lost(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | None:
+    assert job.running is not None
+    groups = {group.name: group for group in job.component.task_groups}
+    for check in (_node_lost, _taint_lost, _device_lost):
+        for placement in job.running.placements:
+            group = groups.get(placement.group)
+            reason = check(placement, nodes.get(placement.node), now, group.tolerations if group else ())
+            if reason is not None:
+                return reason
+    return ForcedReason.GANG_BROKEN if _gang_broken(job, nodes) else None
+
+
+def _node_lost(placement: TaskPlacement, node: Node | None, now: float, _: object) -> ForcedReason | None:
+    if node is None:
+        return ForcedReason.NODE_GONE
+    if node.health is NodeHealth.UNHEALTHY:
+        return ForcedReason.NODE_UNHEALTHY
+    if node.drain_time is not None and node.drain_time <= now:
+        return ForcedReason.NODE_DRAINED
+    return None
+
+
+def _taint_lost(
+    placement: TaskPlacement,
+    node: Node | None,
+    now: float,
+    tolerations: tuple,  # type: ignore[type-arg]
+) -> ForcedReason | None:
+    assert node is not None
+    for taint in node.taints:
+        if taint.effect is TaintEffect.NO_EXECUTE and not any(t.tolerates(taint) for t in tolerations):
+            return ForcedReason.NODE_TAINTED
+    return None
+
+
+def _device_lost(placement: TaskPlacement, node: Node | None, now: float, _: object) -> ForcedReason | None:
+    assert node is not None
+    if any(device in node.unhealthy_devices for device in placement.devices):
+        return ForcedReason.DEVICE_UNHEALTHY
+    if any(device in node.used_by_others.devices for device in placement.devices):
+        return ForcedReason.DEVICE_LOST_TO_OTHERS
+    return None
+
+
+def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
+    assert job.running is not None
+    groups = {group.name: group for group in job.component.task_groups}
+    tasks: dict[str, int] = defaultdict(int)
+    types: dict[str, set[str | None]] = defaultdict(set)
+    for placement in job.running.placements:
+        group = groups.get(placement.group)
+        if group is None:
+            return True
+        node = nodes[placement.node]
+        tasks[group.name] += placement.tasks
+        if group.devices_per_task:
+            types[group.name].add(node.accelerator_type)
+            wanted = placement.tasks * group.devices_per_task
+            if node.device_reporting is DeviceReporting.EXACT and len(placement.devices) != wanted:
+                return True
+    return any(
+        tasks[group.name] not in group.allowed_counts
+        or len(types[group.name]) > 1
+        or None in types[group.name]
+        for group in groups.values()
+    )
+
+
+def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str]:
+    """Jobs that must leave COUNT_ONLY nodes that lost devices: last started first, then last by name."""
+    held: dict[str, int] = defaultdict(int)
+    holders: dict[str, set[str]] = defaultdict(set)
+    share: dict[tuple[str, str], int] = defaultdict(int)
+    for job in kept.values():
+        assert job.running is not None
+        per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
+        for placement in job.running.placements:
+            if nodes[placement.node].device_reporting is DeviceReporting.COUNT_ONLY:
+                devices = placement.tasks * per_task[placement.group]
+                held[placement.node] += devices
+                share[job.name, placement.node] += devices
+                if devices:
+                    holders[placement.node].add(job.name)
+
+    def age_rank(name: str) -> tuple[float, str]:
+        running = kept[name].running
+        assert running is not None
+        return (float("inf") if running.started_at is None else running.started_at, name)
+
+    lost: list[str] = []
+    for node_name in sorted(held):
+        leaving = sorted((n for n in holders[node_name] if n not in lost), key=age_rank)
+        while held[node_name] > nodes[node_name].usable_device_count and leaving:
+            name = leaving.pop()
+            lost.append(name)
+            for (job_name, other), devices in share.items():
+                if job_name == name:
+                    held[other] -= devices
+    return lost

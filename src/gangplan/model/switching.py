@@ -1,0 +1,26 @@
+"""What a voluntary stop costs: lost work, and the horizon over which it is spread (decision 13)."""
+
+from __future__ import annotations
+
+from gangplan.domain.job import Job
+from gangplan.domain.round import Round
+
+
+def lost_seconds(job: Job, round_: Round) -> float:
+    """Running time that a stop loses: since the last checkpoint; unknown is the worst case."""
+    if job.running is None:
+        return 0.0
+    if job.running.checkpoint_age_seconds is not None:
+        return max(0.0, job.running.checkpoint_age_seconds)
+    for since in (job.running.started_at, job.submit_time):
+        if since is not None:
+            return max(0.0, round_.now - since)
+    return round_.horizon_seconds
+
+
+def horizon_seconds(job: Job, round_: Round, throughput: float) -> float:
+    """H: expected time to the next change or the time left, whichever is less; at least one round."""
+    left = round_.horizon_seconds
+    if job.work_left is not None and throughput > 0.0:
+        left = min(left, job.work_left / throughput)
+    return max(round_.round_seconds, left)

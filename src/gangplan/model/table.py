@@ -1,0 +1,38 @@
+"""The option table: one row per (class, option) and what every term needs to price it.
+
+Terms read this table and nothing else of the model; each term's ``coefficients`` returns its raw values
+by row, and the weighted sum over the terms is the column's coefficient u (formulation, section 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gangplan.model.program import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OptionTable:
+    """Columns of equal length, one entry per row (class and option, or class and "not running").
+
+    Attributes:
+        value: V = req^gamma * relative throughput, GPU-equivalents; 0 when the job does not run.
+        size: req, reference devices.
+        base: b, base weight over the median base weight.
+        weight: w, weight with rho over the median such weight.
+        throughput: work units per second.
+        rate_needed: work units per second that the deadline still needs; ``inf`` when none can be met.
+        wider_than_preferred: the spread is wider than the preferred level.
+        lost_device_seconds: device-seconds of work and restart that a voluntary stop, move or resize costs.
+        horizon_seconds: H of decision 13, at least one round.
+    """
+
+    value: FloatArray
+    size: FloatArray
+    base: FloatArray
+    weight: FloatArray
+    throughput: FloatArray
+    rate_needed: FloatArray
+    wider_than_preferred: BoolArray
+    lost_device_seconds: FloatArray
+    horizon_seconds: FloatArray

@@ -1,0 +1,68 @@
+"""Job weights: priority, and finish-time fairness through rho (decision 11).
+
+rho is Themis' finish-time fairness ratio (Mahajan et al., NSDI 2020, section 3) in the form of decision 11:
+the predicted finish of the job when it is not served this round, over its finish with its fair share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gangplan.domain.job import Job
+from gangplan.domain.round import Round
+from gangplan.model.options import Isolated
+from gangplan.model.program import FloatArray
+
+RHO_CLIP = (0.25, 8.0)
+
+
+def base_weights(round_: Round, jobs: Sequence[Job]) -> FloatArray:
+    """Base weights, shape (jobs,): the job's own weight times its priority's."""
+    by_priority = round_.policy.priority_weights
+    return np.array([job.weight * by_priority.get(job.priority, 1.0) for job in jobs], dtype=np.float64)
+
+
+def normalise(weights: FloatArray) -> FloatArray:
+    """Scale so that the median is 1 (decision 1)."""
+    return weights / np.median(weights) if len(weights) else weights
+
+
+def rho_unserved(
+    round_: Round,
+    jobs: Sequence[Job],
+    base: FloatArray,
+    isolated: Sequence[Sequence[Isolated]],
+    devices_of_type: Mapping[int, int],
+) -> FloatArray:
+    """Clipped rho of every job if it waits this round, shape (jobs,)."""
+    contention = float(base.sum())
+    rho = np.ones(len(jobs), dtype=np.float64)
+    for j, job in enumerate(jobs):
+        if job.submit_time is None or job.work_left is None:
+            continue
+        fair_rate = _fair_rate(isolated[j], float(base[j]) / contention, devices_of_type)
+        if fair_rate <= 0.0:
+            continue
+        age = max(0.0, round_.now - job.submit_time)
+        pace = (job.work_done + fair_rate * round_.round_seconds) / (age + round_.round_seconds)
+        shared_finish = age + round_.round_seconds + job.work_left / pace
+        if job.fair_finish_age is not None:
+            fair_finish = job.fair_finish_age
+        else:
+            fair_finish = age + max(0.0, job.work_done + job.work_left - job.fair_progress) / fair_rate
+        if fair_finish > 0.0:
+            rho[j] = shared_finish / fair_finish
+    return np.clip(rho, *RHO_CLIP)
+
+
+def _fair_rate(ways: Sequence[Isolated], share: float, devices_of_type: Mapping[int, int]) -> float:
+    """x_iso: the best way to run on a share of every type, time-shared where the gang is larger."""
+    best = 0.0
+    for way in ways:
+        fraction = 1.0
+        for type_, devices in way.devices_by_type:
+            fraction = min(fraction, devices_of_type.get(type_, 0) * share / devices)
+        best = max(best, way.throughput * fraction)
+    return best
