@@ -1,0 +1,1 @@
+"""What runs a round: budget, solver processes, and the one screen that ties it together."""
