@@ -24,7 +24,9 @@ from gangplan.domain.plan import (
     VerdictKind,
 )
 from gangplan.domain.round import Round
+from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.runner import Cancellation
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement, Planner
 from gangplan.service.server import Server
@@ -84,9 +86,10 @@ class InstantPlanner:
         self,
         round_: Round,
         parameters: PlanParameters,
-        cancelled: Callable[[], bool],
+        budget: Budget,
+        cancellation: Cancellation,
     ) -> RoundResult:
-        del cancelled
+        del budget, cancellation
         self.asked.append(parameters)
         return keep_everything(round_, parameters)
 
@@ -102,6 +105,7 @@ class SlowPlanner(InstantPlanner):
 
     def __init__(self) -> None:
         super().__init__()
+        self.left: list[float] = []
         self.begun = threading.Semaphore(0)
         self.let_go = threading.Event()
         self.seen_cancelled = threading.Event()
@@ -110,13 +114,13 @@ class SlowPlanner(InstantPlanner):
         self,
         round_: Round,
         parameters: PlanParameters,
-        cancelled: Callable[[], bool],
+        budget: Budget,
+        cancellation: Cancellation,
     ) -> RoundResult:
-        self.asked.append(parameters)
+        self.left.append(budget.remaining)
         self.begun.release()
-        end = time.monotonic() + parameters.time_budget_seconds
-        while time.monotonic() < end and not self.let_go.is_set():
-            if cancelled():
+        while not budget.exhausted and not self.let_go.is_set():
+            if cancellation.cancelled:
                 self.seen_cancelled.set()
                 break
             time.sleep(0.005)
@@ -134,7 +138,8 @@ class FailingPlanner(InstantPlanner):
         self,
         round_: Round,
         parameters: PlanParameters,
-        cancelled: Callable[[], bool],
+        budget: Budget,
+        cancellation: Cancellation,
     ) -> RoundResult:
         raise self.error
 

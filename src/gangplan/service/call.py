@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass, field
+
+from gangplan.engine.runner import Cancellation
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,31 +15,22 @@ class Call:
     Attributes:
         started: ``time.monotonic()`` when the call came in.
         deadline: ``time.monotonic()`` after which the caller no longer listens; None: never.
-        abandoned: set when the caller gave up.
+        cancellation: given when the caller gives up.
     """
 
     started: float = field(default_factory=time.monotonic)
     deadline: float | None = None
-    abandoned: threading.Event = field(default_factory=threading.Event)
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
-    def seconds_left(
-        self, time_budget: float | None, *, default: float, margin: float, reserve: float = 0.0
-    ) -> float:
-        """Seconds that planning may still take, never negative.
+    def end(self, time_budget: float, *, margin: float) -> float:
+        """``time.monotonic()`` at which the answer must be there.
 
-        The least of the time budget, counted from when the call came in, and the deadline less ``margin``
-        (decision 37); ``default`` when the call brings neither. ``reserve`` is kept back for encoding.
+        The earlier of the end of the time budget, counted from when the call came in, and the deadline less
+        ``margin`` (decision 37).
 
         Args:
-            time_budget: of the request, seconds; None when it has none.
-            default: budget of a call without time budget and deadline, seconds.
-            margin: kept back from the deadline, seconds.
-            reserve: kept back in any case, seconds.
+            time_budget: of the request, seconds.
+            margin: kept back from the deadline for the way back, seconds.
         """
-        ends = []
-        if time_budget is not None:
-            ends.append(self.started + time_budget)
-        if self.deadline is not None:
-            ends.append(self.deadline - margin)
-        end = min(ends) if ends else self.started + default
-        return max(0.0, end - reserve - time.monotonic())
+        end = self.started + time_budget
+        return end if self.deadline is None else min(end, self.deadline - margin)

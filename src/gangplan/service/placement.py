@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
 from gangplan import __version__
+from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.service.options import ServerOptions
@@ -26,13 +26,13 @@ from gangplan.v1 import placement_service_pb2, round_pb2
 if TYPE_CHECKING:
     from gangplan.domain.plan import RoundResult
     from gangplan.domain.round import Round
+    from gangplan.engine.runner import Cancellation
     from gangplan.observe.metrics import Metrics
     from gangplan.service.call import Call
 
 VERSION = f"gangplan {__version__}"
 _BUILT = ("PlanRound", "ValidatePlan", "ListSolvers", "GetCapabilities")
 _DEFAULTS = PlanParameters()
-_LEAST_BUDGET_SECONDS = 0.001
 _LEAST_RESERVE_SECONDS = 0.005
 
 _M = TypeVar("_M", bound=Message)
@@ -41,8 +41,10 @@ _M = TypeVar("_M", bound=Message)
 class Planner(Protocol):
     """What plans rounds: the engine with its solver workers, or a test's own."""
 
-    def plan(self, round_: Round, parameters: PlanParameters, cancelled: Callable[[], bool]) -> RoundResult:
-        """Plan a round within ``parameters.time_budget_seconds`` from now."""
+    def plan(
+        self, round_: Round, parameters: PlanParameters, budget: Budget, cancellation: Cancellation
+    ) -> RoundResult:
+        """Plan a round within ``budget``; sooner when ``cancellation`` is given."""
         ...
 
     def warm(self) -> None:
@@ -104,11 +106,12 @@ class Placement:
         return _parsed(placement_service_pb2.ValidatePlanRequest, request)
 
     def seconds_left(self, request: Message, call: Call) -> float:
-        """Seconds that the call may still take; a request that is not sound has the default time."""
-        budget: float | None = None
+        """Seconds that the call may still take, never negative."""
+        seconds = _DEFAULTS.time_budget_seconds
         if isinstance(request, round_pb2.PlanRoundRequest) and request.parameters.HasField("time_budget"):
-            budget = request.parameters.time_budget.ToTimedelta().total_seconds()
-        return self._left(call, budget)
+            given = request.parameters.time_budget
+            seconds = given.seconds + given.nanos / 1e9
+        return max(0.0, self._end(call, seconds) - time.monotonic())
 
     def plan_round(self, request: round_pb2.PlanRoundRequest, call: Call) -> round_pb2.PlanRoundResponse:
         """Read, plan, write; never later than the time budget and the deadline allow.
@@ -119,14 +122,12 @@ class Placement:
         """
         began = time.monotonic()
         round_, parameters = read_round_request(request)
-        read_seconds = time.monotonic() - began
-        # Writing an answer takes about as long as reading its request did.
+        now = time.monotonic()
+        read_seconds, before = now - began, now - call.started
+        # Writing an answer takes no longer than reading its request did.
         reserve = _LEAST_RESERVE_SECONDS + read_seconds
-        seconds = max(_LEAST_BUDGET_SECONDS, self._left(call, parameters.time_budget_seconds, reserve))
-        before = time.monotonic() - call.started
-        result = self._planner.plan(
-            round_, replace(parameters, time_budget_seconds=seconds), call.abandoned.is_set
-        )
+        budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
+        result = self._planner.plan(round_, parameters, budget, call.cancellation)
         result = replace(
             result,
             seconds_by_phase={"read": read_seconds, **result.seconds_by_phase},
@@ -204,14 +205,8 @@ class Placement:
             maximum_concurrent_calls=self._options.slots + self._options.queue,
         )
 
-    def _left(self, call: Call, budget: float | None, reserve: float = 0.0) -> float:
-        options = self._options
-        return call.seconds_left(
-            budget,
-            default=_DEFAULTS.time_budget_seconds,
-            margin=options.deadline_margin_seconds,
-            reserve=reserve,
-        )
+    def _end(self, call: Call, time_budget: float) -> float:
+        return call.end(time_budget, margin=self._options.deadline_margin_seconds)
 
 
 def _parsed(kind: type[_M], encoded: bytes) -> _M:

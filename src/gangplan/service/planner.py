@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gangplan.engine.worker_pool import WorkerPool
@@ -11,7 +11,9 @@ from gangplan.engine.worker_pool import WorkerPool
 if TYPE_CHECKING:
     from gangplan.domain.plan import RoundResult
     from gangplan.domain.round import Round
+    from gangplan.engine.budget import Budget
     from gangplan.engine.parameters import PlanParameters
+    from gangplan.engine.runner import Cancellation
     from gangplan.observe.metrics import Metrics
 
 
@@ -29,12 +31,18 @@ class EnginePlanner:
         self._counted = 0
         self._count = threading.Lock()
 
-    def plan(self, round_: Round, parameters: PlanParameters, cancelled: Callable[[], bool]) -> RoundResult:
-        """Plan a round within the parameters' time budget, from now."""
+    def plan(
+        self, round_: Round, parameters: PlanParameters, budget: Budget, cancellation: Cancellation
+    ) -> RoundResult:
+        """Plan a round within the budget.
+
+        Raises:
+            UnknownSolverError: there is no such solver.
+        """
         from gangplan.engine.round import plan_round
 
         try:
-            return plan_round(round_, parameters, solver=self._pool, cancelled=cancelled)
+            return plan_round(round_, parameters, runner=self._pool, budget=budget, cancellation=cancellation)
         finally:
             self._count_replaced()
 
@@ -45,9 +53,7 @@ class EnginePlanner:
             WorkerError: a process does not become ready.
         """
         self._pool.start()
-        import gangplan.engine.round
-
-        del gangplan
+        importlib.import_module("gangplan.engine.round")
         self._pool.wait_until_ready()
 
     def close(self) -> None:

@@ -115,7 +115,7 @@ class PlacementServicer:
         try:
             return await asyncio.shield(job)
         except asyncio.CancelledError:
-            call.abandoned.set()
+            call.cancellation.cancel()
             raise
         except _AnswerTooLargeError as error:
             await _abort(context, error.status)
