@@ -1,0 +1,47 @@
+"""``gangplan check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.cli.exits import Exit, explained
+
+
+@explained
+def check(
+    round_file: Annotated[
+        Path, typer.Argument(metavar="ROUND", help="The scenario or round file that the plan is for.")
+    ],
+    plan_file: Annotated[
+        Path,
+        typer.Argument(metavar="PLAN", help="The PlanRoundResponse to judge (.json, .yaml, .pb)."),
+    ],
+    *,
+    at: Annotated[
+        int | None,
+        typer.Option(help="Which of a scenario's rounds, from 0.", min=0),
+    ] = None,
+) -> None:
+    """Judge a plan, whoever made it, with the independent verifier.
+
+    Exits with 0 when it breaks no rule, else with 4 and every violation on standard output.
+    """
+    from gangplan.cli.inputs import read_input
+    from gangplan.cli.render.figures import counted, value
+    from gangplan.model.verify import verify
+    from gangplan.service.files import load_answer
+    from gangplan.service.wire import read_plan
+
+    given = read_input(round_file, at)
+    found = verify(given.round, read_plan(load_answer(plan_file)))
+    if not found.valid:
+        for violation in found.violations:
+            print(violation)
+        print(counted(len(found.violations), "violation"))
+        raise typer.Exit(Exit.VIOLATED)
+    print(f"valid: worth {value(found.objective)} GPU-equivalents")
+    for term, part in found.objective_by_term.items():
+        print(f"  {term} {value(part)}")

@@ -1,0 +1,97 @@
+"""``gangplan import``: public traces as scenario files."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.cli.exits import explained, say
+
+
+class FractionalChoice(Enum):
+    """What becomes of pods that ask for part of a GPU."""
+
+    REFUSE = "refuse"
+    WHOLE = "whole"
+
+
+def application() -> typer.Typer:
+    """One verb per format."""
+    app = typer.Typer(help="Turn a public trace into a scenario file.", no_args_is_help=True)
+
+    @app.callback()
+    def group() -> None:
+        """Keep the format a word of its own, however many there are."""
+
+    app.command()(openb)
+    return app
+
+
+@explained
+def openb(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="The trace's folder, or its node list and pod list (.csv) in any order."),
+    ],
+    *,
+    to: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Scenario file to write.", show_default="standard output"),
+    ] = None,
+    fractional: Annotated[
+        FractionalChoice,
+        typer.Option(help="Pods that ask for part of a GPU: refuse them, or give each a whole one."),
+    ] = FractionalChoice.REFUSE,
+    node_list: Annotated[
+        str, typer.Option(help="Which node list of a folder: all_node, gpu_node.")
+    ] = "all_node",
+    pod_list: Annotated[
+        str, typer.Option(help="Which pod list of a folder: default, cpu050, ...")
+    ] = "default",
+) -> None:
+    """Import the openb production trace: 1,523 nodes, 6,212 GPUs, thousands of pods, all waiting at once."""
+    from gangplan.adapters.traces.openb import Fractional, find_lists, import_openb
+    from gangplan.planning.scenario import dumps
+
+    if len(files) == 1 and files[0].is_dir():
+        lists: tuple[Path | None, Path | None] = find_lists(files[0], nodes=node_list, pods=pod_list)
+    else:
+        lists = _by_header(files)
+    imported = import_openb(*lists, Fractional(fractional.value))
+    text = dumps(
+        imported.scenario, header=f"Imported with `gangplan import openb --fractional {fractional.value}`."
+    )
+    if to is None:
+        sys.stdout.write(text)
+    else:
+        to.write_text(text, encoding="utf-8")
+    for line in imported.summary.lines():
+        say(line)
+    if to is not None:
+        say(f"wrote {to}")
+
+
+def _by_header(files: list[Path]) -> tuple[Path | None, Path | None]:
+    """The node list and the pod list among the files, told apart by their columns."""
+    from gangplan.errors import FieldViolation, ScenarioError
+
+    found: dict[str, Path] = {}
+    violations = []
+    for file in files:
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:
+            columns = {column.strip() for column in lines.readline().split(",")}
+        kind = "pod" if "num_gpu" in columns else "node" if "sn" in columns else None
+        if kind is None:
+            description = "is neither a node list (column sn) nor a pod list (column num_gpu)"
+            violations.append(FieldViolation(f"{file}:1", description))
+        elif kind in found:
+            violations.append(FieldViolation(f"{file}:1", f"is a second {kind} list, after {found[kind]}"))
+        else:
+            found[kind] = file
+    if violations:
+        raise ScenarioError(violations)
+    return found.get("node"), found.get("pod")

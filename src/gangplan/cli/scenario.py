@@ -1,0 +1,98 @@
+"""``gangplan scenario``: validate, show, expand, schema."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.cli.exits import explained, say
+from gangplan.cli.output import Format, print_document
+
+_File = Annotated[Path, typer.Argument(help="A scenario file.")]
+_At = Annotated[int | None, typer.Option(help="Which of the scenario's rounds, from 0.", min=0)]
+
+
+class DocumentFormat(Enum):
+    """Forms of a round on standard output."""
+
+    JSON = "json"
+    YAML = "yaml"
+
+
+def application() -> typer.Typer:
+    """The verbs on scenario files."""
+    app = typer.Typer(help="Validate, show and expand scenario files.", no_args_is_help=True)
+    for verb in (validate, show, expand, schema):
+        app.command()(verb)
+    return app
+
+
+@explained
+def validate(files: Annotated[list[Path], typer.Argument(help="Scenario files.")]) -> None:
+    """Check scenario files: their form, and every round in them."""
+    from gangplan.errors import FieldViolation, InvalidInputError
+    from gangplan.planning.scenario import expand as expanded
+    from gangplan.planning.scenario import load
+
+    violations: list[FieldViolation] = []
+    for file in files:
+        try:
+            scenario = load(file)
+            rounds = [expanded(scenario, at=at, folder=file.parent) for at in range(len(scenario.at))]
+        except InvalidInputError as error:
+            violations += error.violations
+            continue
+        sizes = f"{len(rounds[0].cluster.nodes)} nodes, {len(rounds[-1].jobs)} jobs"
+        print(f"{file}: valid, {len(rounds)} round{'s' if len(rounds) > 1 else ''}, {sizes}")
+    if violations:
+        raise InvalidInputError(violations)
+
+
+@explained
+def show(file: _File, *, at: _At = None) -> None:
+    """Show a scenario's cluster and jobs as they are before any plan."""
+    from gangplan.cli.inputs import read_input
+    from gangplan.cli.render.console import print_answer
+    from gangplan.cli.render.situation import situation
+
+    given = read_input(file, at)
+    print_answer(situation(given.round, title=given.title))
+
+
+@explained
+def expand(
+    file: _File,
+    *,
+    at: _At = None,
+    output: Annotated[
+        DocumentFormat, typer.Option("--output", "-o", help="Form of the round on standard output.")
+    ] = DocumentFormat.JSON,
+    to: Annotated[
+        Path | None, typer.Option(help="Write a round file (.json, .yaml, .pb) instead.", metavar="FILE")
+    ] = None,
+    compact: Annotated[bool, typer.Option(help="Fold alike nodes and jobs to classes.")] = False,
+) -> None:
+    """Write a scenario out as a round file: a PlanRoundRequest in protobuf's JSON mapping."""
+    from gangplan.cli.inputs import read_input
+    from gangplan.client.documents import document_of
+    from gangplan.service.files import save_message
+    from gangplan.service.wire import write_round
+
+    given = read_input(file, at)
+    request = write_round(given.round, given.parameters, compact=compact)
+    if to is not None:
+        save_message(to, request)
+        say(f"wrote {to}")
+        return
+    print_document(document_of(request), Format(output.value))
+
+
+@explained
+def schema() -> None:
+    """Print the JSON schema of scenario files, for editors."""
+    from gangplan.planning.scenario import json_schema
+
+    print_document(json_schema(), Format.JSON)

@@ -1,0 +1,68 @@
+"""``gangplan serve``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gangplan.cli.exits import Exit, explained, say
+
+
+@explained
+def serve(
+    *,
+    host: Annotated[str, typer.Option(help="Address to listen on.", envvar="GANGPLAN_HOST")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port; 0 takes a free one.", envvar="GANGPLAN_PORT", min=0, max=65535)
+    ] = 50051,
+    slots: Annotated[
+        int,
+        typer.Option(
+            help="Rounds planned at a time, each with a solver process.", envvar="GANGPLAN_SLOTS", min=1
+        ),
+    ] = 2,
+    queue: Annotated[
+        int, typer.Option(help="Calls that may wait; more are refused.", envvar="GANGPLAN_QUEUE", min=0)
+    ] = 16,
+    max_message_mib: Annotated[
+        int, typer.Option(help="Largest request and answer, MiB.", envvar="GANGPLAN_MAX_MESSAGE_MIB", min=1)
+    ] = 64,
+    grace: Annotated[
+        float,
+        typer.Option(help="Seconds for calls in flight after SIGTERM.", envvar="GANGPLAN_GRACE", min=0),
+    ] = 30.0,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            help="Port for Prometheus; 0 takes a free one. Without it there are no metrics.",
+            envvar="GANGPLAN_METRICS_PORT",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
+    log_level: Annotated[str, typer.Option(help="Least level logged.", envvar="GANGPLAN_LOG_LEVEL")] = "info",
+) -> None:
+    """Answer calls over gRPC until SIGTERM or SIGINT.
+
+    Prints HOST:PORT once calls are answered; the log goes to standard error as JSON.
+    """
+    from gangplan.observe.logs import LogFormat, configure_logs
+    from gangplan.service.options import MEBIBYTE, ServerOptions
+    from gangplan.service.server import serve as run
+
+    configure_logs(LogFormat.JSON, log_level)
+    options = ServerOptions(
+        host=host,
+        port=port,
+        max_message_bytes=max_message_mib * MEBIBYTE,
+        slots=slots,
+        queue=queue,
+        grace_seconds=grace,
+        metrics_port=metrics_port,
+    )
+    try:
+        run(options, lambda address: print(address, flush=True))
+    except OSError as error:
+        say(f"error: {error}. Choose another with --port, or 0 for a free one.")
+        raise typer.Exit(Exit.INVALID_INPUT) from error

@@ -1,0 +1,95 @@
+"""``gangplan solve``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gangplan.cli.durations import duration
+from gangplan.cli.exits import Exit, explained, say
+from gangplan.cli.output import Format, print_document
+
+
+class PipelineChoice(Enum):
+    """Which steps run."""
+
+    AUTO = "auto"
+    FULL = "full"
+    GREEDY = "greedy"
+
+
+@explained
+def solve(
+    file: Annotated[Path, typer.Argument(help="A scenario (.yaml) or a round file (.json, .yaml, .pb).")],
+    *,
+    pipeline: Annotated[
+        PipelineChoice | None,
+        typer.Option(help="Steps to take: greedy asks no solver.", show_default="the file's, or auto"),
+    ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            help="Solver backend; `gangplan solvers` lists them.", show_default="the file's, or auto"
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="When the answer must be there: 10s, 500ms, 1h30m.",
+            parser=duration,
+            metavar="DURATION",
+            show_default="the file's, or 5s",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of everything random.", min=0, show_default="the file's, or 0")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Let the service at HOST:PORT plan it.", metavar="HOST:PORT")
+    ] = None,
+    output: Annotated[
+        Format,
+        typer.Option("--output", "-o", help="json and yaml: the PlanRoundResponse and nothing else."),
+    ] = Format.TABLE,
+    strict: Annotated[bool, typer.Option(help="Exit with 4 when a job has no placement.")] = False,
+    at: Annotated[
+        int | None,
+        typer.Option(help="Which of a scenario's rounds, from 0.", min=0),
+    ] = None,
+) -> None:
+    """Plan one round and show the plan: here, or by a service."""
+    from gangplan.cli.inputs import read_input
+
+    given = read_input(file, at)
+    parameters = given.parameters
+    if pipeline is not None:
+        parameters = replace(parameters, pipeline=pipeline.value)
+    if solver is not None:
+        parameters = replace(parameters, solver=solver)
+    if time_limit is not None:
+        parameters = replace(parameters, time_budget_seconds=time_limit)
+    if seed is not None:
+        parameters = replace(parameters, seed=seed)
+
+    from gangplan.client import Client
+    from gangplan.service.wire import read_result, write_round
+
+    with Client(address) if address else Client.in_process() as client:
+        response = client.send_round(write_round(given.round, parameters, compact=True))
+    result = read_result(response)
+    if output is Format.TABLE:
+        from gangplan.cli.render.answer import answer
+        from gangplan.cli.render.console import print_answer
+
+        print_answer(answer(given.round, result, title=given.title))
+    else:
+        from gangplan.client.documents import document_of
+
+        print_document(document_of(response), output)
+    if strict and result.verdicts:
+        say(f"{len(result.verdicts)} of {len(given.round.jobs)} jobs have no placement")
+        raise typer.Exit(Exit.VIOLATED)

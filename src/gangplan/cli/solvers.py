@@ -1,0 +1,55 @@
+"""``gangplan solvers``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gangplan.cli.exits import explained
+from gangplan.cli.output import Format, print_document
+
+if TYPE_CHECKING:
+    from gangplan.client.answers import SolverDescription
+
+
+@explained
+def solvers(
+    *,
+    address: Annotated[
+        str | None, typer.Option(help="Ask the service at HOST:PORT.", metavar="HOST:PORT")
+    ] = None,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
+) -> None:
+    """List the solver backends, and why one cannot be used."""
+    from gangplan.client import Client
+
+    with Client(address) if address else Client.in_process() as client:
+        found = client.list_solvers()
+    if output is not Format.TABLE:
+        print_document([_document(solver) for solver in found], output)
+        return
+    from rich.table import Table
+
+    from gangplan.cli.render.console import print_answer
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("solver")
+    table.add_column("usable")
+    table.add_column("version")
+    table.add_column("can do, or why not", overflow="fold")
+    for solver in found:
+        features = ", ".join(feature.lower().replace("_", " ") for feature in solver.features)
+        usable = "yes" if solver.available else "no"
+        table.add_row(solver.name, usable, solver.version, features if solver.available else solver.reason)
+    print_answer(table)
+
+
+def _document(solver: SolverDescription) -> dict[str, object]:
+    return {
+        "name": solver.name,
+        "available": solver.available,
+        "version": solver.version,
+        "reason": solver.reason,
+        "features": list(solver.features),
+    }
