@@ -62,9 +62,8 @@ def openb(
     else:
         lists = _by_header(files)
     imported = import_openb(*lists, Fractional(fractional.value))
-    text = dumps(
-        imported.scenario, header=f"Imported with `gangplan import openb --fractional {fractional.value}`."
-    )
+    header = f"Imported with `gangplan import openb --fractional {fractional.value}`."
+    text = dumps(imported.scenario, header=header)
     if to is None:
         sys.stdout.write(text)
     else:

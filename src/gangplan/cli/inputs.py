@@ -86,9 +86,7 @@ def _in_file(error: InvalidInputError, path: Path) -> InvalidInputError:
     here = str(path)
     return type(error)(
         [
-            violation
-            if violation.field.startswith(here)
-            else FieldViolation(f"{here}: {violation.field}", violation.description)
-            for violation in error.violations
+            each if each.field.startswith(here) else FieldViolation(f"{here}: {each.field}", each.description)
+            for each in error.violations
         ]
     )

@@ -19,7 +19,7 @@ def serve(
     slots: Annotated[
         int,
         typer.Option(
-            help="Rounds planned at a time, each with a solver process.", envvar="GANGPLAN_SLOTS", min=1
+            help="Rounds planned at a time; each has a solver process.", envvar="GANGPLAN_SLOTS", min=1
         ),
     ] = 2,
     queue: Annotated[

@@ -32,9 +32,7 @@ def solve(
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(
-            help="Solver backend; `gangplan solvers` lists them.", show_default="the file's, or auto"
-        ),
+        typer.Option(help="Backend; `gangplan solvers` lists them.", show_default="the file's, or auto"),
     ] = None,
     time_limit: Annotated[
         float | None,

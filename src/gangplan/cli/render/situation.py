@@ -45,15 +45,10 @@ def _rule(title: str) -> Rule:
 
 
 def _jobs(jobs: tuple[Job, ...]) -> RenderableType:
-    classes: dict[tuple[str, ...], list[Job]] = {}
+    classes: dict[tuple[str, str, str, str, str], list[Job]] = {}
     for job in jobs:
-        key = (
-            "running" if job.running else "waiting",
-            _shape(job),
-            _types(job),
-            _where(job),
-            job.queue or "",
-        )
+        state = "running" if job.running else "waiting"
+        key = (state, _shape(job), _types(job), _where(job), job.queue or "")
         classes.setdefault(key, []).append(job)
     with_queue = any(job.queue for job in jobs)
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
@@ -87,10 +82,8 @@ def _shape(job: Job) -> str:
 
 
 def _types(job: Job) -> str:
-    kinds = []
-    for group in job.component.task_groups:
-        if group.devices_per_task:
-            kinds.append(" | ".join(group.accelerator_types) or "any type")
+    groups = [group for group in job.component.task_groups if group.devices_per_task]
+    kinds = [" | ".join(group.accelerator_types) or "any type" for group in groups]
     return " + ".join(dict.fromkeys(kinds)) or "CPU"
 
 
