@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gangplan.domain.plan import TerminationLimit
-from gangplan.engine.budget import Budget
 from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.registry import AUTO, choose
 from gangplan.engine.runner import Cancellation, Runner
 from gangplan.errors import BackendError, WorkerError
 from gangplan.model.bind import bind
+from gangplan.model.ease import ease
 from gangplan.model.encode import encode
 from gangplan.model.formulation import formulate
-from gangplan.model.layout import Layout
+from gangplan.model.layout import Layout, build_layout
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import catalog
 
 _RESERVE = 0.03
 _RESERVE_FACTOR = 2.5
 _FEASIBLE = 1e-6
+_EASE_GAP = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,20 +51,36 @@ def solve_exactly(
         return Exact(None, TerminationLimit.NONE, "", None)
     budget = judge.budget
     with budget.phase("formulate"):
-        layout, program = formulate(judge.instance)
+        layout = build_layout(judge.instance)
+        program = formulate(layout)
         start = _start(judge, layout, program)
-    with budget.phase("solve"):
-        solution, limit, detail = _solve(judge, program, parameters, runner, start, cancellation)
+    solution, limit, detail = _solve(judge, program, parameters, runner, start, cancellation)
     if solution is None:
         return Exact(None, limit, detail, program)
-    unbound = 0
     judge.bound = min(judge.bound, solution.bound)
-    if solution.values is not None:
-        with budget.phase("bind"):
-            assignment = bind(layout, solution.values)
-            unbound = assignment.unbound
-        judge.consider("exact", assignment)
+    if solution.values is None:
+        return Exact(solution, limit, detail, program)
+    unbound = _bind(judge, "exact", layout, solution.values)
+    if unbound:
+        eased, _, _ = _solve(
+            judge,
+            ease(layout, program, program.evaluate(solution.values)),
+            replace(parameters, relative_gap=_EASE_GAP),
+            runner,
+            solution.values,
+            cancellation,
+        )
+        if eased is not None and eased.values is not None:
+            unbound = min(unbound, _bind(judge, "eased", layout, eased.values))
     return Exact(solution, limit, detail, program, unbound)
+
+
+def _bind(judge: Judge, name: str, layout: Layout, values: FloatArray) -> int:
+    """Bind and judge a solution; returns how many chosen gangs no node could take."""
+    with judge.budget.phase("bind"):
+        assignment = bind(layout, values)
+    judge.consider(name, assignment)
+    return assignment.unbound
 
 
 def _start(judge: Judge, layout: Layout, program: Program) -> FloatArray | None:
@@ -96,7 +113,8 @@ def _solve(
         )
         name = choose(parameters.solver, program, how, names)
         try:
-            solution = runner.solve(name, program, how, start, within, cancellation)
+            with judge.budget.phase("solve"):
+                solution = runner.solve(name, program, how, start, within, cancellation)
         except (BackendError, WorkerError) as error:
             failures.append(f"{name}: {error}")
             if cancellation is not None and cancellation.cancelled:
@@ -113,6 +131,3 @@ def _solve(
         return None, TerminationLimit.TIME, "the budget left no time for a solver"
     timed_out = within.remaining <= 0.0
     return None, TerminationLimit.TIME if timed_out else TerminationLimit.FAILURE, "; ".join(failures)
-
-
-__all__ = ["Budget", "Exact", "solve_exactly"]

@@ -90,24 +90,27 @@ def _place_blocks(
     for gang in gangs:
         for block, multiplicity in layout.option_kind[gang.option][1]:
             wanted[block, gang.domain] += multiplicity
-    slots: dict[Flow, list[int]] = {}
-    order = sorted(wanted, key=lambda flow: (instance.blocks[flow[0]].demand, flow), reverse=True)
-    for flow in order:
-        block, domain = flow
-        taken: Taken = []
-        short = wanted[flow]
+    slots: dict[Flow, list[int]] = {flow: [] for flow in wanted}
+    by_pool: dict[int, dict[Flow, int]] = defaultdict(dict)
+    for flow, number in wanted.items():
+        left = number
         for pool, column in layout.flow_pools[flow]:
-            number = min(short, int(counts[column]))
-            if number > 0:
-                got = occupancy.take(block, number, instance.pools.members[pool], Fit.BEST, together=False)
-                taken.extend(got)
-                short -= sum(n for _, n in got)
+            share = min(left, int(counts[column]))
+            if share > 0:
+                by_pool[pool][flow] = share
+                left -= share
+    for pool, here in sorted(by_pool.items()):
+        _place_descending(occupancy, instance.pools.members[pool], here, slots)
+    for flow in sorted(wanted, key=lambda flow: (instance.blocks[flow[0]].demand, flow), reverse=True):
+        block, domain = flow
+        short = wanted[flow] - len(slots[flow])
         if short:
             nodes = occupancy.block_nodes(block)
             if domain != ROOT:
                 nodes = nodes[instance.nodes.domain_at[nodes, domain[0]] == domain[1]]
-            taken.extend(occupancy.take(block, short, nodes, Fit.BEST, together=False))
-        slots[flow] = sorted(node for node, number in taken for _ in range(number))
+            taken = occupancy.take(block, short, nodes, Fit.BEST, together=False)
+            slots[flow].extend(node for node, number in taken for _ in range(number))
+        slots[flow].sort()
     return slots
 
 
@@ -128,3 +131,13 @@ def _hand_out(
         parts.append((demand.tasks, [(node, 1) for node in mine[:multiplicity]]))
         del mine[:multiplicity]
     return parts
+
+
+def _place_descending(
+    occupancy: Occupancy, nodes: IntArray, here: dict[Flow, int], slots: dict[Flow, list[int]]
+) -> None:
+    """Largest first, each on the tightest node: exact where sizes divide each other."""
+    blocks = occupancy.instance.blocks
+    for flow in sorted(here, key=lambda flow: (blocks[flow[0]].demand, flow), reverse=True):
+        taken = occupancy.take(flow[0], here[flow], nodes, Fit.BEST, together=False)
+        slots[flow].extend(node for node, number in taken for _ in range(number))

@@ -9,14 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from gangplan.model.constraints import row_families
-from gangplan.model.instance import Instance
-from gangplan.model.layout import Layout, build_layout
+from gangplan.model.layout import Layout
 from gangplan.model.program import Family, Program
 
 
-def formulate(instance: Instance) -> tuple[Layout, Program]:
-    """Number the columns and gather the rows."""
-    layout = build_layout(instance)
+def formulate(layout: Layout) -> Program:
+    """Gather the rows over numbered columns."""
     start, column, value, lower, upper = [np.zeros(1, dtype=np.int64)], [], [], [], []
     families: list[Family] = []
     rows = entries = 0
@@ -30,7 +28,7 @@ def formulate(instance: Instance) -> tuple[Layout, Program]:
         families.append(Family(name, rows, rows + len(part)))
         rows += len(part)
         entries += len(part.column)
-    program = Program(
+    return Program(
         objective=layout.objective,
         lower=layout.lower,
         upper=layout.upper,
@@ -40,8 +38,7 @@ def formulate(instance: Instance) -> tuple[Layout, Program]:
         value=np.concatenate(value),
         row_lower=np.concatenate(lower),
         row_upper=np.concatenate(upper),
-        offset=instance.offset,
+        offset=layout.instance.offset,
         column_families=tuple(Family(*family) for family in layout.families),
         row_families=tuple(families),
     )
-    return layout, program

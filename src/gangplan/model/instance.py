@@ -27,8 +27,8 @@ from gangplan.model.terms import terms
 from gangplan.model.throughput import Speeds, build_speeds, size
 from gangplan.model.weights import base_weights, normalise, rho_unserved
 
-POOL_SPLIT_NODES = 12
-"""A pool whose rows would not be exact is split into its nodes when it has at most this many."""
+SPLIT_COLUMNS = 192
+"""Pools whose rows are not exact are split into their nodes while that adds at most so many columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,7 @@ def build_instance(round_: Round) -> Instance:
     blocks = sorted({d.block for c in classes for o in c.options for d in o.demands}, key=_block_key)
     split = _split_nodes(nodes, blocks, filters)
     pools = build_pools(nodes, filters.labels, split)
+    fits = _block_pools(blocks, pools, nodes, filters)
     gain, keep_gain, offset = _price(
         round_, jobs, classes, speeds, nodes, normalise(base), weight, placements
     )
@@ -158,7 +159,7 @@ def build_instance(round_: Round) -> Instance:
         blocks=tuple(blocks),
         block_index={block: b for b, block in enumerate(blocks)},
         filters=tuple(filters.groups),
-        block_pools=_block_pools(blocks, pools, nodes, filters),
+        block_pools=fits,
         queue_names=queue_names,
         queue_ancestors=_ancestors(round_, queue_names),
         weight=weight,
@@ -424,12 +425,26 @@ def _split_nodes(
     coarse = build_pools(nodes, filters.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
     fits = _block_pools(blocks, coarse, nodes, filters)
     split = np.zeros(len(nodes.nodes), dtype=np.bool_)
-    for p in range(coarse.count):
-        if 1 < coarse.size[p] <= POOL_SPLIT_NODES and not _countable(
-            [blocks[b] for b in np.flatnonzero(fits[:, p]).tolist()], coarse.capacity[p]
-        ):
-            split[coarse.members[p]] = True
+    extra = (fits > 0).sum(axis=0) * (coarse.size - 1)
+    crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits) & (coarse.size > 1))
+    spent = 0
+    for p in crowded[np.argsort(extra[crowded], kind="stable")].tolist():
+        spent += int(extra[p])
+        if spent > SPLIT_COLUMNS:
+            break
+        split[coarse.members[p]] = True
     return split
+
+
+def _countable_pools(blocks: Sequence[Block], pools: Pools, fits: IntArray) -> BoolArray:
+    """Pools in which counting is exact, shape (pools,)."""
+    return np.array(
+        [
+            _countable([blocks[b] for b in np.flatnonzero(fits[:, p]).tolist()], pools.capacity[p])
+            for p in range(pools.count)
+        ],
+        dtype=np.bool_,
+    )
 
 
 def _countable(blocks: Sequence[Block], capacity: IntArray) -> bool:
