@@ -11,6 +11,8 @@ import typer
 
 from gangplan.cli.exits import explained, say
 
+HELP = "Turn a public trace into a scenario file."
+
 
 class FractionalChoice(Enum):
     """What becomes of pods that ask for part of a GPU."""
@@ -19,23 +21,13 @@ class FractionalChoice(Enum):
     WHOLE = "whole"
 
 
-def application() -> typer.Typer:
-    """One verb per format."""
-    app = typer.Typer(help="Turn a public trace into a scenario file.", no_args_is_help=True)
-
-    @app.callback()
-    def group() -> None:
-        """Keep the format a word of its own, however many there are."""
-
-    app.command()(openb)
-    return app
-
-
 @explained
 def openb(
     files: Annotated[
         list[Path],
-        typer.Argument(help="The trace's folder, or its node list and pod list (.csv) in any order."),
+        typer.Argument(
+            metavar="FILE...", help="The trace's folder, or its node list and pod list (.csv) in any order."
+        ),
     ],
     *,
     to: Annotated[
@@ -94,3 +86,6 @@ def _by_header(files: list[Path]) -> tuple[Path | None, Path | None]:
     if violations:
         raise ScenarioError(violations)
     return found.get("node"), found.get("pod")
+
+
+VERBS = (openb,)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gangplan import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import typer
 
 
 def main() -> None:
     """Run the command line of this process."""
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["-V"]):
         print(f"gangplan {__version__}")
         return
+    verb = next((word for word in arguments if not word.startswith("-")), "")
     try:
-        application()(prog_name="gangplan")
+        application(verb)(prog_name="gangplan")
     except Exception:  # noqa: BLE001 - whatever a verb did not foresee is a bug, and says so
         import traceback
 
@@ -26,20 +30,18 @@ def main() -> None:
         sys.exit(1)
 
 
-def application() -> typer.Typer:
-    """All verbs as one application."""
+def application(verb: str | None = None) -> typer.Typer:
+    """All verbs as one application.
+
+    Args:
+        verb: the only one that will be called; the others are there with their help but without their
+            options, which are costly to prepare. None: any may be called.
+    """
     import typer
 
     from gangplan.cli import check, import_trace, scenario, serve, solve, solvers
 
-    app = typer.Typer(
-        name="gangplan",
-        help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+    app = _typer(help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.")
 
     def show_version(*, wanted: bool) -> None:
         if wanted:
@@ -60,10 +62,35 @@ def application() -> typer.Typer:
     ) -> None:
         del version
 
-    app.command()(serve.serve)
-    app.command()(solve.solve)
-    app.command()(check.check)
-    app.command()(solvers.solvers)
-    app.add_typer(scenario.application(), name="scenario")
-    app.add_typer(import_trace.application(), name="import")
+    verbs: tuple[Callable[..., Any], ...] = (serve.serve, solve.solve, check.check, solvers.solvers)
+    for command in verbs:
+        name = command.__name__
+        app.command(name, help=command.__doc__)(command if verb in (None, name) else _never_called)
+    for name, group in (("scenario", scenario), ("import", import_trace)):
+        inner = _typer(help=group.HELP)
+        for command in group.VERBS if verb in (None, name) else ():
+            inner.command(command.__name__)(command)
+        inner.callback()(_never_called)  # a single verb stays a word of its own
+        app.add_typer(inner, name=name)
     return app
+
+
+def _typer(*, help: str) -> typer.Typer:  # noqa: A002 - typer's own word
+    import typer
+
+    return typer.Typer(
+        help=help,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # loading rich takes longer than all the rest of help
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def _never_called() -> None:
+    """Stands for a verb that this process does not call."""
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,9 @@ import typer
 from gangplan.cli.exits import explained, say
 from gangplan.cli.output import Format, print_document
 
-_File = Annotated[Path, typer.Argument(help="A scenario file.")]
+HELP = "Validate, show and expand scenario files."
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file.")]
 _At = Annotated[int | None, typer.Option(help="Which of the scenario's rounds, from 0.", min=0)]
 
 
@@ -22,16 +24,8 @@ class DocumentFormat(Enum):
     YAML = "yaml"
 
 
-def application() -> typer.Typer:
-    """The verbs on scenario files."""
-    app = typer.Typer(help="Validate, show and expand scenario files.", no_args_is_help=True)
-    for verb in (validate, show, expand, schema):
-        app.command()(verb)
-    return app
-
-
 @explained
-def validate(files: Annotated[list[Path], typer.Argument(help="Scenario files.")]) -> None:
+def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario files.")]) -> None:
     """Check scenario files: their form, and every round in them."""
     from gangplan.errors import FieldViolation, InvalidInputError
     from gangplan.planning.scenario import expand as expanded
@@ -96,3 +90,6 @@ def schema() -> None:
     from gangplan.planning.scenario import json_schema
 
     print_document(json_schema(), Format.JSON)
+
+
+VERBS = (validate, show, expand, schema)

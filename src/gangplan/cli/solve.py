@@ -24,7 +24,9 @@ class PipelineChoice(Enum):
 
 @explained
 def solve(
-    file: Annotated[Path, typer.Argument(help="A scenario (.yaml) or a round file (.json, .yaml, .pb).")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A scenario (.yaml) or a round file (.json, .yaml, .pb).")
+    ],
     *,
     pipeline: Annotated[
         PipelineChoice | None,
@@ -61,22 +63,25 @@ def solve(
 ) -> None:
     """Plan one round and show the plan: here, or by a service."""
     from gangplan.cli.inputs import read_input
-
-    given = read_input(file, at)
-    parameters = given.parameters
-    if pipeline is not None:
-        parameters = replace(parameters, pipeline=pipeline.value)
-    if solver is not None:
-        parameters = replace(parameters, solver=solver)
-    if time_limit is not None:
-        parameters = replace(parameters, time_budget_seconds=time_limit)
-    if seed is not None:
-        parameters = replace(parameters, seed=seed)
-
     from gangplan.client import Client
     from gangplan.service.wire import read_result, write_round
 
-    with Client(address) if address else Client.in_process() as client:
+    # A solver process of our own gets ready while the file is read.
+    with (
+        Client(address)
+        if address
+        else Client.in_process(start=pipeline is not PipelineChoice.GREEDY) as client
+    ):
+        given = read_input(file, at)
+        parameters = given.parameters
+        if pipeline is not None:
+            parameters = replace(parameters, pipeline=pipeline.value)
+        if solver is not None:
+            parameters = replace(parameters, solver=solver)
+        if time_limit is not None:
+            parameters = replace(parameters, time_budget_seconds=time_limit)
+        if seed is not None:
+            parameters = replace(parameters, seed=seed)
         response = client.send_round(write_round(given.round, parameters, compact=True))
     result = read_result(response)
     if output is Format.TABLE:

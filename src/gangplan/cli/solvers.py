@@ -24,7 +24,7 @@ def solvers(
     """List the solver backends, and why one cannot be used."""
     from gangplan.client import Client
 
-    with Client(address) if address else Client.in_process() as client:
+    with Client(address) if address else Client.in_process(start=False) as client:
         found = client.list_solvers()
     if output is not Format.TABLE:
         print_document([_document(solver) for solver in found], output)

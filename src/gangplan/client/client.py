@@ -47,11 +47,22 @@ class Client:
         self._transport = transport or GrpcTransport(address, max_message_bytes=max_message_bytes)
 
     @classmethod
-    def in_process(cls) -> Self:
-        """A client without a service: this process plans, with one solver worker beside it."""
-        from gangplan.service.placement import Placement
+    def in_process(cls, *, start: bool = True) -> Self:
+        """A client without a service: this process plans, with one solver process beside it.
 
-        return cls(transport=InProcessTransport(Placement.with_workers(ServerOptions(slots=1))))
+        Args:
+            start: start the solver process at once, so that it gets ready meanwhile.
+
+        Raises:
+            WorkerError: no process can be started.
+        """
+        from gangplan.service.placement import Placement
+        from gangplan.service.planner import EnginePlanner
+
+        planner = EnginePlanner(workers=1)
+        if start:
+            planner.start()
+        return cls(transport=InProcessTransport(Placement(planner, ServerOptions(slots=1))))
 
     def plan_round(
         self,

@@ -31,6 +31,15 @@ class EnginePlanner:
         self._counted = 0
         self._count = threading.Lock()
 
+    def start(self) -> None:
+        """Load the engine here and start the solver processes; does not wait until they are ready.
+
+        Raises:
+            WorkerError: no process can be started.
+        """
+        self._pool.start()
+        importlib.import_module("gangplan.engine.round")
+
     def plan(
         self, round_: Round, parameters: PlanParameters, budget: Budget, cancellation: Cancellation
     ) -> RoundResult:
@@ -52,8 +61,7 @@ class EnginePlanner:
         Raises:
             WorkerError: a process does not become ready.
         """
-        self._pool.start()
-        importlib.import_module("gangplan.engine.round")
+        self.start()
         self._pool.wait_until_ready()
 
     def close(self) -> None:

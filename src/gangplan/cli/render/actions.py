@@ -75,7 +75,7 @@ def _one_by_one(actions: Iterable[Action], jobs: Mapping[str, Job], labels: Mapp
             Text(action.kind.value, style=_STYLE[action.kind]),
             action.job,
             _tasks(jobs.get(action.job), action.placements),
-            _where(action.placements),
+            _from_and_to(action, jobs.get(action.job)),
             action.scope,
             _why(action),
         )
@@ -149,6 +149,17 @@ def _tasks(job: Job | None, placements: Iterable[TaskPlacement]) -> str:
         prefix = f"{group.name} " if len(groups) > 1 else ""
         parts.append(f"{prefix}{tasks[group.name]}{of}{size}")
     return ", ".join(parts)
+
+
+def _from_and_to(action: Action, job: Job | None) -> str:
+    before = _where(job.running.placements) if job is not None and job.running is not None else ""
+    match action.kind:
+        case ActionKind.EVICT:
+            return f"from {before}" if before else ""
+        case ActionKind.MIGRATE | ActionKind.RESIZE:
+            return f"{before} -> {_where(action.placements)}"
+        case _:
+            return _where(action.placements)
 
 
 def _where(placements: tuple[TaskPlacement, ...]) -> str:

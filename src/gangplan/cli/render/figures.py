@@ -29,6 +29,8 @@ def share(fraction: float) -> str:
     percent = fraction * 100
     if abs(percent) < 1e-9:
         return "0 %"
+    if abs(percent) < 1e-4:
+        return "under 0.0001 %"
     return f"{percent:.3g} %" if abs(percent) < 1 else f"{percent:,.1f} %"
 
 

@@ -12,6 +12,7 @@ from gangplan.cli.render.figures import seconds, share, value
 from gangplan.domain.plan import Quality, RoundResult, TerminationReason
 
 _BAR = 24
+_NOTHING = 5e-4  # would be printed as 0.000
 
 
 def quality_table(result: RoundResult) -> RenderableType:
@@ -22,8 +23,12 @@ def quality_table(result: RoundResult) -> RenderableType:
     table.add_column("value", justify="right")
     table.add_column("note", overflow="fold")
     largest = max((abs(part) for part in quality.objective_by_term.values()), default=0.0)
+    idle = [term for term, part in quality.objective_by_term.items() if abs(part) < _NOTHING]
     for term, part in quality.objective_by_term.items():
-        table.add_row(f"  {term}", value(part), _bar(part, largest))
+        if term not in idle:
+            table.add_row(f"  {term}", value(part), _bar(part, largest))
+    if idle:
+        table.add_row("  others", value(0.0), Text(", ".join(idle), style="dim"))
     table.add_row(
         Text("objective", style="bold"),
         Text(value(quality.objective), style="bold"),
