@@ -483,6 +483,7 @@ class Expected(Part):
         argument: why it is the best, by hand.
         objective: value of the best plans.
         tolerance: relative; absolute below 1.
+        taken_back: another plan has a better objective for this round alone, and decision 14 takes it back.
         plan: one best plan: where each job runs afterwards; jobs that are not listed do not run.
         jobs: statements that hold in every best plan.
         placed: number of jobs that run afterwards, by name pattern such as ``small-*``.
@@ -491,6 +492,7 @@ class Expected(Part):
     argument: Annotated[str, Field(min_length=40)]
     objective: float | None = None
     tolerance: Positive = 1e-6
+    taken_back: bool = False
     plan: dict[Name, Where] | None = None
     jobs: dict[Name, Statement] = {}
     placed: dict[Name, Whole] = {}
