@@ -53,17 +53,16 @@ def best_by_enumeration(tiny: Program) -> tuple[float, FloatArray] | None:
     better end is taken.
 
     Raises:
-        ValueError: more than one continuous column, or more than a million points.
+        ValueError: more than one continuous column, or more than 100,000 points.
     """
     loose = np.flatnonzero(~tiny.integer)
     if loose.size > 1:
         raise ValueError("at most one continuous column can be enumerated")
-    ranges = [
-        np.arange(math.ceil(low), math.floor(high) + 1) if whole else np.zeros(1)
-        for low, high, whole in zip(tiny.lower, tiny.upper, tiny.integer, strict=True)
-    ]
-    if math.prod(len(values) for values in ranges) > 1_000_000:
+    first = np.where(tiny.integer, np.ceil(tiny.lower), 0.0)
+    last = np.where(tiny.integer, np.floor(tiny.upper), 0.0)
+    if np.prod(np.maximum(0.0, last - first + 1)) > 100_000:
         raise ValueError("too many points to enumerate")
+    ranges = [np.arange(low, high + 1) for low, high in zip(first, last, strict=True)]
     dense = np.zeros((tiny.rows, tiny.columns))
     for row in range(tiny.rows):
         part = slice(int(tiny.row_start[row]), int(tiny.row_start[row + 1]))
@@ -297,8 +296,8 @@ def _two_sided_rows() -> KnownAnswer:
 
 
 def _gangs_in_blocks() -> KnownAnswer:
-    """Two hosts of 8: gangs of 8 (worth 8.5), 6, 3, 3, 2. The 8 fills one host; 6 + 2 the other, or 3 + 3 + 2,
-    each worth 8. Columns are z[gang, host].
+    """Two hosts of 8: gangs of 8 (worth 8.5), 6, 3, 3, 2. The 8 fills one host; 6 + 2 the other, or
+    3 + 3 + 2, each worth 8. Columns are z[gang, host].
     """
     sizes, worth = [8.0, 6, 3, 3, 2], [8.5, 6, 3, 3, 2]
     once = [([1.0 if k // 2 == gang else 0.0 for k in range(10)], -_INF, 1) for gang in range(5)]
