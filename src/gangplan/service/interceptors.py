@@ -67,6 +67,7 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
         metrics.request_bytes.labels(name).observe(size)
         began = time.monotonic()
         code = "OK"
+        _log.debug("call begins", request_bytes=size)
         try:
             return await behaviour(request, context)
         except asyncio.CancelledError:
