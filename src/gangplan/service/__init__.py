@@ -1,0 +1,1 @@
+"""The gRPC service: the wire, the calls, and the server that answers them."""
