@@ -112,7 +112,7 @@ def _plan(scenario: Path, address: str, time_limit: float) -> None:
     from gangplan.client import Client
 
     given = read_input(scenario)
-    say(f"Sending {given.title}: {len(given.round.cluster.nodes):,} nodes, {len(given.round.jobs):,} jobs.")
+    say(f"Sending {len(given.round.cluster.nodes):,} nodes and {len(given.round.jobs):,} jobs over gRPC.")
     began = time.monotonic()
     with Client(address) as client:
         result = client.plan_round(given.round, time_budget=time_limit)

@@ -145,7 +145,7 @@ def _tasks(job: Job | None, placements: Iterable[TaskPlacement]) -> str:
         if not tasks[group.name]:
             continue
         of = f"/{group.count}" if tasks[group.name] != group.count else ""
-        size = f" x {group.devices_per_task} dev" if group.devices_per_task else ""
+        size = f" x {group.devices_per_task} dev" if group.devices_per_task else " x CPU"
         prefix = f"{group.name} " if len(groups) > 1 else ""
         parts.append(f"{prefix}{tasks[group.name]}{of}{size}")
     return ", ".join(parts)

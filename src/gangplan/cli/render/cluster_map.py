@@ -72,11 +72,11 @@ def cluster_map(
             Text(),
             Text(f"A sample, {len(drawn)} of {count(len(nodes))} nodes", style="bold"),
             _packed(topology, drawn, labels),
-            _key(drawn),
+            _key(drawn, labels),
         )
     if len(nodes) > LINE_PER_NODE:
-        return Group(_packed(topology, drawn, labels), _key(drawn))
-    return Group(_lines(topology, drawn, labels), _key(drawn))
+        return Group(_packed(topology, drawn, labels), _key(drawn, labels))
+    return Group(_lines(topology, drawn, labels), _key(drawn, labels))
 
 
 def _lines(topology: Topology, nodes: Sequence[NodeOccupancy], labels: Mapping[str, Label]) -> Table:
@@ -170,9 +170,11 @@ def _notes(here: NodeOccupancy) -> str:
     return ", ".join(note for note in notes if note)
 
 
-def _key(nodes: Sequence[NodeOccupancy]) -> Text:
+def _key(nodes: Sequence[NodeOccupancy], labels: Mapping[str, Label]) -> Text:
     seen = {holder for n in nodes for holder in n.devices if isinstance(holder, Vacancy)}
-    parts = ["each letter is a job: UPPER CASE starts, moves or changes size", "lower case stays"]
+    parts = ["each letter is a job"] if labels else []
+    if any(label.text.isupper() for label in labels.values()):
+        parts = ["each letter is a job: UPPER CASE starts, moves or changes size", "lower case stays"]
     parts += [f"{_VACANCY[v][0]} {v.value}" for v in Vacancy if v in seen]
     if any(n.node.device_reporting is DeviceReporting.COUNT_ONLY and n.devices for n in nodes):
         parts.append("~ counts only, no indices")
