@@ -111,7 +111,7 @@ awkward = st.floats(-8, 8, allow_nan=False).filter(lambda x: x == 0 or abs(x) > 
 
 @st.composite
 def tiny_programs(draw: st.DrawFn) -> Program:
-    """Up to five columns in small boxes, one maybe continuous; up to four rows; whole, decimal, any numbers."""
+    """Up to five columns in small boxes, one maybe continuous; up to four rows; any kind of numbers."""
     columns = draw(st.integers(1, 5))
     numbers = draw(st.sampled_from([small, small, decimal, awkward]))
     scale = draw(st.sampled_from([1.0, 1.0, 1.0, 1e-8, 1e4]))
