@@ -43,7 +43,9 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
     bundles = actions = 0
     for _ in range(_PASSES):
         poor = [
-            bundle for bundle in _bundles(candidate) if _gain(judge, candidate, floor, bundle) <= _TOLERANCE
+            bundle
+            for bundle in _bundles(judge, candidate)
+            if _gain(judge, candidate, floor, bundle) <= _TOLERANCE
         ]
         reverted = _revert_all(judge, candidate, poor)
         if reverted is None:
@@ -72,8 +74,8 @@ def _revert_all(
     return (candidate, done) if done else None
 
 
-def _bundles(candidate: Candidate) -> list[tuple[Action, ...]]:
-    """Disruptions by choice with everything that depends on them or that they serve, in order of ids."""
+def _bundles(judge: Judge, candidate: Candidate) -> list[tuple[Action, ...]]:
+    """Disruptions by choice with everything that needs their place or their quota, in order of ids."""
     actions = {action.id: action for action in candidate.plan.actions}
     by_job = {action.job: action.id for action in candidate.plan.actions}
     chosen = {a.id for a in candidate.plan.actions if a.kind in _DISRUPTIONS and a.forced is None}
@@ -93,10 +95,32 @@ def _bundles(candidate: Candidate) -> list[tuple[Action, ...]]:
             for name in action.beneficiaries:
                 if name in by_job:
                     parent[root(by_job[name])] = root(action.id)
+    for members in _sharing_quota(judge, candidate):
+        for action in members[1:]:
+            parent[root(action.id)] = root(members[0].id)
     grouped: dict[str, list[Action]] = defaultdict(list)
     for key in sorted(actions):
         grouped[root(key)].append(actions[key])
     return [tuple(group) for group in grouped.values() if any(action.id in chosen for action in group)]
+
+
+def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
+    """For every limit that would be broken if all stops were taken back: the changes in that queue."""
+    instance = judge.instance
+    kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
+    everybody = Occupancy(instance, kept_classes)
+    moved = {j: p for j, p in candidate.assignment.placed.items() if j not in instance.placements}
+    for j, placed in moved.items():
+        everybody.take_placed(j, placed)
+    changes: dict[int, list[Action]] = defaultdict(list)
+    broken = everybody.broken_queues()
+    for action in candidate.plan.actions:
+        queue = instance.classes[int(instance.class_of_job[instance.job_index[action.job]])].queue
+        if action.kind is not ActionKind.KEEP and queue >= 0:
+            for ancestor in instance.queue_ancestors[queue]:
+                if ancestor in broken:
+                    changes[ancestor].append(action)
+    return [members for _, members in sorted(changes.items())]
 
 
 def _gain(judge: Judge, candidate: Candidate, floor: Candidate, bundle: tuple[Action, ...]) -> float:

@@ -10,11 +10,12 @@ it runs and its place is still free, or waits.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gangplan.model.assignment import Assignment, Placed
 from gangplan.model.fill import fill, place_gangs, stay_where_free
-from gangplan.model.layout import ROOT, Domain, Flow, Layout, is_direct
+from gangplan.model.layout import ROOT, Domain, Flow, Layout, flow_of, is_direct
 from gangplan.model.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.program import FloatArray, IntArray
 
@@ -47,7 +48,7 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
         else:
             placed[members[c].pop(0)] = Placed(gang.option, spots_of(parts))
             occupancy.take_quota(instance.classes[c], option, 1)
-    for (block, _), left in slots.items():
+    for (block, _, _), left in slots.items():
         occupancy.give_back(block, [(node, 1) for node in left])
     for k in unbound:
         c = int(instance.option_class[k])
@@ -89,7 +90,7 @@ def _place_blocks(
     wanted: dict[Flow, int] = defaultdict(int)
     for gang in gangs:
         for block, multiplicity in layout.option_kind[gang.option][1]:
-            wanted[block, gang.domain] += multiplicity
+            wanted[flow_of(layout.option_kind[gang.option], block, gang.domain)] += multiplicity
     slots: dict[Flow, list[int]] = {flow: [] for flow in wanted}
     by_pool: dict[int, dict[Flow, int]] = defaultdict(dict)
     for flow, number in wanted.items():
@@ -99,18 +100,22 @@ def _place_blocks(
             if share > 0:
                 by_pool[pool][flow] = share
                 left -= share
+    most = {flow: _most_on_one_node(layout, flow, number) for flow, number in wanted.items()}
     for pool, here in sorted(by_pool.items()):
-        _place_descending(occupancy, instance.pools.members[pool], here, slots)
-    for flow in sorted(wanted, key=lambda flow: (instance.blocks[flow[0]].demand, flow), reverse=True):
-        block, domain = flow
+        for flow in sorted(here, key=_descending(layout)):
+            nodes = instance.pools.members[pool]
+            taken = occupancy.take(flow[0], here[flow], nodes, Fit.BEST, together=False, most=most[flow])
+            slots[flow].extend(node for node, number in taken for _ in range(number))
+    for flow in sorted(wanted, key=_descending(layout)):
+        block, domain, _ = flow
         short = wanted[flow] - len(slots[flow])
         if short:
             nodes = occupancy.block_nodes(block)
             if domain != ROOT:
                 nodes = nodes[instance.nodes.domain_at[nodes, domain[0]] == domain[1]]
-            taken = occupancy.take(block, short, nodes, Fit.BEST, together=False)
+            taken = occupancy.take(block, short, nodes, Fit.BEST, together=False, most=most[flow])
             slots[flow].extend(node for node, number in taken for _ in range(number))
-        slots[flow].sort()
+        slots[flow].sort(key=lambda node: tuple(instance.nodes.domain_at[node].tolist()))
     return slots
 
 
@@ -122,22 +127,33 @@ def _hand_out(
     kind = layout.option_kind[gang.option]
     need: dict[Flow, int] = defaultdict(int)
     for block, multiplicity in kind[1]:
-        need[block, gang.domain] += multiplicity
+        need[flow_of(kind, block, gang.domain)] += multiplicity
     if any(len(slots[flow]) < number for flow, number in need.items()):
         return None
     parts: list[tuple[tuple[int, ...], Taken]] = []
     for demand, (block, multiplicity) in zip(demands, kind[1], strict=True):
-        mine = slots[block, gang.domain]
-        parts.append((demand.tasks, [(node, 1) for node in mine[:multiplicity]]))
-        del mine[:multiplicity]
+        mine = slots[flow_of(kind, block, gang.domain)]
+        step = max(1, len(mine) // multiplicity) if kind[2] else 1
+        last = step * multiplicity
+        parts.append((demand.tasks, [(node, 1) for node in mine[:last:step]]))
+        del mine[:last:step]
     return parts
 
 
-def _place_descending(
-    occupancy: Occupancy, nodes: IntArray, here: dict[Flow, int], slots: dict[Flow, list[int]]
-) -> None:
-    """Largest first, each on the tightest node: exact where sizes divide each other."""
-    blocks = occupancy.instance.blocks
-    for flow in sorted(here, key=lambda flow: (blocks[flow[0]].demand, flow), reverse=True):
-        taken = occupancy.take(flow[0], here[flow], nodes, Fit.BEST, together=False)
-        slots[flow].extend(node for node, number in taken for _ in range(number))
+def _descending(layout: Layout) -> Callable[[Flow], tuple[object, ...]]:
+    """Order of flows: largest blocks first."""
+
+    def key(flow: Flow) -> tuple[object, ...]:
+        demand = layout.instance.blocks[flow[0]].demand
+        return (*(-amount for amount in demand), flow[0], flow[1], flow[2] or ())
+
+    return key
+
+
+def _most_on_one_node(layout: Layout, flow: Flow, number: int) -> int:
+    """How many of ``number`` blocks one node may take, so that no gang must lie on it alone."""
+    kind = flow[2]
+    if kind is None or len(layout.instance.speeds.scopes) - 1 not in kind[2]:
+        return number
+    gangs = number // sum(multiplicity for block, multiplicity in kind[1] if block == flow[0])
+    return gangs * (sum(multiplicity for _, multiplicity in kind[1]) - 1)

@@ -44,7 +44,7 @@ def _excess(layout: Layout) -> FloatArray:
         capacity = np.maximum(instance.pools.capacity[p], 1)
         if not instance.pools.capacity[p, 0]:
             continue
-        for (block, _), column in flows:
+        for (block, _, _), column in flows:
             share = np.array(instance.blocks[block].demand) / capacity
             excess[column] = np.maximum(0.0, share[1:] - share[0]).sum()
     return excess

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gangplan.model.assignment import Assignment
-from gangplan.model.layout import ROOT, Domain, Layout, is_direct
+from gangplan.model.layout import ROOT, Domain, Layout, flow_of, is_direct
 from gangplan.model.program import FloatArray
 
 
@@ -37,7 +37,7 @@ def encode(layout: Layout, assignment: Assignment) -> FloatArray:
                 copies = tasks[group] // demand.tasks[group]
                 if copies:
                     pool = int(instance.pools.pool_of[node])
-                    values[block_column[(block, domain), pool]] += copies
+                    values[block_column[flow_of(kind, block, domain), pool]] += copies
     for rooms in layout.rooms.values():
         for room in rooms:
             if room.column >= 0:

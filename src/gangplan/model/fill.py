@@ -10,6 +10,7 @@ from gangplan.model.assignment import Assignment, Placed
 from gangplan.model.instance import Instance
 from gangplan.model.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.options import Option
+from gangplan.model.sites import NO_DOMAIN
 
 
 def keep_and_fill(instance: Instance) -> Assignment:
@@ -90,6 +91,8 @@ def _place_gang(
     """One gang in the tightest domain that takes all of it; None when there is none."""
     instance = occupancy.instance
     demands = sorted(option.demands, key=lambda d: d.block.demand, reverse=True)
+    node_scope = len(instance.speeds.scopes) - 1
+    most = sum(d.multiplicity for d in demands) - 1 if node_scope in option.apart else None
     first = instance.block_index[demands[0].block]
     for nodes in occupancy.domains(option.scope, first, demands[0].multiplicity):
         domain = instance.nodes.domain_at[nodes[0], option.scope] if len(nodes) else 0
@@ -99,26 +102,35 @@ def _place_gang(
             here = occupancy.block_nodes(block)
             if option.scope:
                 here = here[instance.nodes.domain_at[here, option.scope] == domain]
-            taken = occupancy.take(block, demand.multiplicity, here, fit, together=True)
+            taken = occupancy.take(block, demand.multiplicity, here, fit, together=True, most=most)
             parts.append((block, demand.tasks, taken))
             if sum(number for _, number in taken) < demand.multiplicity:
                 break
         else:
-            return spots_of([(tasks, taken) for _, tasks, taken in parts])
+            spots = spots_of([(tasks, taken) for _, tasks, taken in parts])
+            if _lies_apart(instance, option, [node for node, _ in spots]):
+                return spots
         for block, _, taken in parts:
             occupancy.give_back(block, taken)
     return None
 
 
+def _lies_apart(instance: Instance, option: Option, nodes: list[int]) -> bool:
+    """Whether the nodes share no domain at a scope at which the option must lie apart."""
+    at = instance.nodes.domain_at[nodes]
+    return not any(at[0, s] != NO_DOMAIN and (at[:, s] == at[0, s]).all() for s in option.apart)
+
+
 def stay_where_free(occupancy: Occupancy, staying: Collection[int], placed: Mapping[int, Placed]) -> set[int]:
     """Let running jobs stay that were to leave, got no new place, and whose old place is still free.
 
+    Nobody is stopped for nobody's good, not even who is worth nothing where it runs (property P5).
     Returns their classes.
     """
     instance = occupancy.instance
     found = set()
     for c, job_class in enumerate(instance.classes):
-        if not job_class.kept or c in staying or job_class.jobs[0] in placed or instance.keep_gain[c] <= 0.0:
+        if not job_class.kept or c in staying or job_class.jobs[0] in placed:
             continue
         if occupancy.can_stay(c):
             occupancy.stay(c)

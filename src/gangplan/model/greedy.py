@@ -18,11 +18,11 @@ from gangplan.model.prices import Prices
 
 def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     """A plan from prices; no bound is claimed for it."""
-    staying = {
-        c
-        for c, job_class in enumerate(instance.classes)
-        if job_class.kept and (job_class.must_run or instance.keep_gain[c] >= prices.keep_cost[c])
-    }
+    kept = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
+    margin = instance.keep_gain - prices.keep_cost
+    leaving = [c for c in sorted(kept, key=lambda c: (margin[c], c)) if margin[c] < 0.0]
+    leaving = [c for c in leaving if not instance.classes[c].must_run]
+    staying = set(kept) - set(leaving[: instance.round.policy.disruption_limit])
     occupancy = Occupancy(instance, staying)
     profit = instance.gain - prices.option_cost
     best: dict[int, int] = {}
@@ -38,5 +38,5 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
         for spots in place_gangs(occupancy, k, instance.options[k], len(members), Fit.BEST):
             placed[members.pop(0)] = Placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
-    kept = frozenset(instance.classes[c].jobs[0] for c in staying)
-    return fill(occupancy, Assignment(kept=kept, placed=placed), Fit.BEST)
+    stays = frozenset(instance.classes[c].jobs[0] for c in staying)
+    return fill(occupancy, Assignment(kept=stays, placed=placed), Fit.BEST)

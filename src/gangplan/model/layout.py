@@ -5,7 +5,7 @@ Columns, in this order:
 * ``option``: how many members of a class run under an option.
 * ``keep``: whether a running job stays.
 * ``gang``: how many gangs of a kind (scope and blocks) lie in a domain of their scope's level.
-* ``block``: how many blocks of a flow (block and domain) lie in a pool.
+* ``block``: how many blocks of a flow (block, domain, and kind where it must lie apart) lie in a pool.
 * ``room``: how many blocks of a size still fit on a node beside the jobs that stay there.
 
 The whole cluster is the domain ``ROOT``; options of scope ``cluster``, and single blocks, go there directly.
@@ -27,10 +27,11 @@ ROOT = (0, 0)
 """Scope and domain index of the whole cluster."""
 
 Domain = tuple[int, int]
-GangKind = tuple[int, tuple[tuple[int, int], ...]]
-"""Scope, and ``(block, multiplicity)`` of every demand."""
-Flow = tuple[int, Domain]
-"""A block and the domain in which it must lie."""
+GangKind = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
+"""Scope, ``(block, multiplicity)`` of every demand, and the narrower scopes at which it must lie apart."""
+Flow = tuple[int, Domain, GangKind | None]
+"""A block, the domain in which it must lie, and the kind where its gangs must lie apart (else None: blocks
+of different kinds are interchangeable)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +87,11 @@ class Layout:
     families: tuple[tuple[str, int, int], ...]
 
 
+def flow_of(kind: GangKind, block: int, domain: Domain) -> Flow:
+    """The flow of a block of a gang of ``kind`` in ``domain``."""
+    return block, domain, kind if kind[2] else None
+
+
 def is_direct(kind: GangKind, node_scope: int) -> bool:
     """Whether gangs of ``kind`` may lie anywhere, so that no domain need be chosen."""
     return kind[0] in (0, node_scope)
@@ -119,6 +125,7 @@ def build_layout(instance: Instance) -> Layout:
         kind = (
             option.scope,
             tuple((instance.block_index[d.block], d.multiplicity) for d in option.demands),
+            option.apart,
         )
         worth = instance.gain[k] > 0.0 or job_class.must_run
         if not worth or job_class.must_stay or not reach.domains(kind):
@@ -145,14 +152,14 @@ def build_layout(instance: Instance) -> Layout:
                 most = reach.most(kind, domain)
                 gang_column[kind, domain] = column(0.0, float(min(wanted, most)))
             for block, _ in kind[1]:
-                flows[block, domain] = None
+                flows[flow_of(kind, block, domain)] = None
     families.append(("gang", at, begin()))
 
     flow_pools: dict[Flow, tuple[tuple[int, int], ...]] = {}
     pool_flows: list[list[tuple[Flow, int]]] = [[] for _ in range(instance.pools.count)]
     at = begin()
     for flow in flows:
-        block, domain = flow
+        block, domain, _ = flow
         places = []
         for p in reach.pools(domain):
             copies = int(instance.block_pools[block, p])

@@ -76,9 +76,16 @@ class Occupancy:
                 most = np.minimum(most, free[:, r] // amount)
         return np.maximum(most, 0)
 
-    def take(self, block: int, count: int, nodes: IntArray, fit: Fit, *, together: bool) -> Taken:
-        """Take up to ``count`` copies of ``block`` on ``nodes``; ``together`` packs them on few nodes."""
+    def take(
+        self, block: int, count: int, nodes: IntArray, fit: Fit, *, together: bool, most: int | None = None
+    ) -> Taken:
+        """Take up to ``count`` copies of ``block`` on ``nodes``.
+
+        ``together`` packs them on few nodes; ``most`` limits what one node takes of them.
+        """
         copies = self.copies(block, nodes)
+        if most is not None:
+            copies = np.minimum(copies, most)
         useful = copies > 0
         nodes, copies = nodes[useful], copies[useful]
         if not len(nodes):
@@ -121,6 +128,10 @@ class Occupancy:
     def quota_shortfall(self, job_class: JobClass, option: Option) -> tuple[int, str]:
         """Devices that ``option`` is short of under the tightest limit, and the queue that has it."""
         return self._queues.shortfall(job_class, option)
+
+    def broken_queues(self) -> frozenset[int]:
+        """Queues that hold more than they may."""
+        return self._queues.broken()
 
     def take_quota(self, job_class: JobClass, option: Option, count: int) -> None:
         """Charge ``count`` gangs (negative: give back) to the class's queue and its ancestors."""
@@ -217,6 +228,10 @@ class _Quotas:
                     if held:
                         most = min(most, max(0, left) // held)
         return most
+
+    def broken(self) -> frozenset[int]:
+        """Queues over some limit."""
+        return frozenset(np.flatnonzero((self._left < 0).any(axis=1)).tolist())
 
     def shortfall(self, job_class: JobClass, option: Option) -> tuple[int, str]:
         """How many devices over the tightest limit, and whose limit it is."""

@@ -7,11 +7,11 @@ holds the two against each other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, TaintEffect
-from gangplan.domain.job import Job, TaskPlacement
+from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 
@@ -52,47 +52,40 @@ def present(round_: Round) -> Present:
 
 
 def _lost(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | None:
+    """The gravest reason why a running job cannot stay, in the order in which they are declared."""
     assert job.running is not None
     groups = {group.name: group for group in job.component.task_groups}
-    for check in (_node_lost, _taint_lost, _device_lost):
-        for placement in job.running.placements:
-            group = groups.get(placement.group)
-            reason = check(placement, nodes.get(placement.node), now, group.tolerations if group else ())
-            if reason is not None:
-                return reason
+    found = {
+        reason
+        for placement in job.running.placements
+        for reason in _reasons(placement, nodes.get(placement.node), groups.get(placement.group), now)
+    }
+    for reason in ForcedReason:
+        if reason in found:
+            return reason
     return ForcedReason.GANG_BROKEN if _gang_broken(job, nodes) else None
 
 
-def _node_lost(placement: TaskPlacement, node: Node | None, now: float, _: object) -> ForcedReason | None:
+def _reasons(
+    placement: TaskPlacement, node: Node | None, group: TaskGroup | None, now: float
+) -> Iterator[ForcedReason]:
     if node is None:
-        return ForcedReason.NODE_GONE
+        yield ForcedReason.NODE_GONE
+        return
     if node.health is NodeHealth.UNHEALTHY:
-        return ForcedReason.NODE_UNHEALTHY
+        yield ForcedReason.NODE_UNHEALTHY
     if node.drain_time is not None and node.drain_time <= now:
-        return ForcedReason.NODE_DRAINED
-    return None
-
-
-def _taint_lost(
-    placement: TaskPlacement,
-    node: Node | None,
-    now: float,
-    tolerations: tuple,  # type: ignore[type-arg]
-) -> ForcedReason | None:
-    assert node is not None
-    for taint in node.taints:
-        if taint.effect is TaintEffect.NO_EXECUTE and not any(t.tolerates(taint) for t in tolerations):
-            return ForcedReason.NODE_TAINTED
-    return None
-
-
-def _device_lost(placement: TaskPlacement, node: Node | None, now: float, _: object) -> ForcedReason | None:
-    assert node is not None
-    if any(device in node.unhealthy_devices for device in placement.devices):
-        return ForcedReason.DEVICE_UNHEALTHY
-    if any(device in node.used_by_others.devices for device in placement.devices):
-        return ForcedReason.DEVICE_LOST_TO_OTHERS
-    return None
+        yield ForcedReason.NODE_DRAINED
+    tolerations = group.tolerations if group else ()
+    if any(
+        taint.effect is TaintEffect.NO_EXECUTE and not any(t.tolerates(taint) for t in tolerations)
+        for taint in node.taints
+    ):
+        yield ForcedReason.NODE_TAINTED
+    if not node.unhealthy_devices.isdisjoint(placement.devices):
+        yield ForcedReason.DEVICE_UNHEALTHY
+    if not node.used_by_others.devices.isdisjoint(placement.devices):
+        yield ForcedReason.DEVICE_LOST_TO_OTHERS
 
 
 def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:

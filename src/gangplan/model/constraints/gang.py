@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from gangplan.model.layout import ROOT, Flow, is_direct
+from gangplan.model.layout import ROOT, Flow, flow_of, is_direct
 from gangplan.model.rows import Rows
 from gangplan.model.violation import Violation
 
@@ -55,10 +55,10 @@ def rows(layout: Layout) -> Rows:
         for block, multiplicity in kind[1]:
             if is_direct(kind, node_scope):
                 columns = [int(layout.option_column[k]) for k in options]
-                wanted[block, ROOT].extend((column, float(multiplicity)) for column in columns)
+                wanted[flow_of(kind, block, ROOT)].extend((column, float(multiplicity)) for column in columns)
     for (kind, domain), column in layout.gang_column.items():
         for block, multiplicity in kind[1]:
-            wanted[block, domain].append((column, float(multiplicity)))
+            wanted[flow_of(kind, block, domain)].append((column, float(multiplicity)))
     found = Rows()
     for flow, places in layout.flow_pools.items():
         found.add([*wanted[flow], *((column, -1.0) for _, column in places)], upper=0.0)

@@ -12,8 +12,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from gangplan.domain.job import TaskGroup, TaskSplit
+from gangplan.model.layout import ROOT, flow_of
 from gangplan.model.outcome import Status
 from gangplan.model.rows import Rows
+from gangplan.model.sites import NO_DOMAIN
 from gangplan.model.violation import Violation
 
 if TYPE_CHECKING:
@@ -79,4 +81,35 @@ def rows(layout: Layout) -> Rows:
     for kind, columns in domains.items():
         chosen = [(int(layout.option_column[k]), 1.0) for k in layout.kind_options[kind]]
         found.add([*chosen, *((column, -1.0) for column in columns)], upper=0.0)
+    for kind in layout.kind_options:
+        if kind[2]:
+            _apart_rows(layout, kind, found)
     return found
+
+
+def _apart_rows(layout: Layout, kind: GangKind, found: Rows) -> None:
+    """No gang of ``kind`` lies in one domain of a scope at which it would run slower.
+
+    Of n gangs with m blocks each, one domain holds at most n (m - 1) blocks; dealt out in turn, no gang then
+    has all of its blocks there. (On single nodes of larger pools this is left to the binder.)
+    """
+    instance = layout.instance
+    node_scope = len(instance.speeds.scopes) - 1
+    gangs = {domain: [(column, 1.0)] for (k, domain), column in layout.gang_column.items() if k == kind}
+    if not gangs:
+        gangs[ROOT] = [(int(layout.option_column[k]), 1.0) for k in layout.kind_options[kind]]
+    blocks = sum(multiplicity for _, multiplicity in kind[1])
+    for domain, counts in gangs.items():
+        for scope in kind[2]:
+            inside: dict[int, list[int]] = defaultdict(list)
+            for block, _ in kind[1]:
+                for pool, column in layout.flow_pools[flow_of(kind, block, domain)]:
+                    where = int(instance.pools.domain_at[pool, scope])
+                    if scope == node_scope:
+                        where = pool if instance.pools.size[pool] == 1 else NO_DOMAIN
+                    if where != NO_DOMAIN:
+                        inside[where].append(column)
+            for columns in inside.values():
+                found.add(
+                    [*((c, 1.0) for c in columns), *((c, -(blocks - 1.0) * n) for c, n in counts)], upper=0.0
+                )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 NAME = "switching"
 UNIT = "device-rounds"
+SPREAD_OVER_HORIZON = True
+"""A cost paid once and spread over H, not a value of every round."""
 
 
 def weight(policy: Policy) -> float:
