@@ -18,8 +18,10 @@ from gangplan.model.layout import Layout, build_layout
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import catalog
 
-_RESERVE = 0.03
-_RESERVE_FACTOR = 2.5
+_RESERVE_SECONDS = 0.03
+_RESERVE_FACTOR = 2.0
+"""What is kept back for binding, verifying and answering, as a multiple of the slowest verification so far."""
+
 _FEASIBLE = 1e-6
 _EASE_GAP = 0.01
 
@@ -99,8 +101,7 @@ def _solve(
     cancellation: Cancellation | None,
 ) -> tuple[Solution | None, TerminationLimit, str]:
     """Ask the chosen backend; when it fails and the choice was ours, ask another one."""
-    reserve = _RESERVE + _RESERVE_FACTOR * judge.budget.seconds_by_phase.get("greedy", 0.0)
-    within = judge.budget.less(reserve)
+    within = judge.budget.less(_RESERVE_SECONDS + _RESERVE_FACTOR * judge.slowest_seconds)
     failures: list[str] = []
     names = tuple(catalog.names())
     while within.remaining > 0.0 and names:

@@ -48,6 +48,7 @@ class Judge:
         best: the best verified candidate so far.
         bound: no plan is worth more.
         stages: all candidates in the order in which they were judged.
+        slowest_seconds: longest time that one candidate took.
         rejected: names of candidates that broke a rule, with the first violation.
     """
 
@@ -58,13 +59,16 @@ class Judge:
     best: Candidate | None = None
     bound: float = float("inf")
     stages: list[Stage] = field(default_factory=list)
+    slowest_seconds: float = 0.0
     rejected: list[str] = field(default_factory=list)
 
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""
+        began = self.budget.elapsed
         with self.budget.phase("verify"):
             plan = make_plan(self.instance, assignment)
             verification = verify(self.instance.round, plan, self.facts)
+        self.slowest_seconds = max(self.slowest_seconds, self.budget.elapsed - began)
         if not verification.valid:
             first = verification.violations[0]
             self.rejected.append(f"{name}: {first.rule}: {first.message}")

@@ -51,11 +51,14 @@ def plan_round(
     with budget.phase("instance"):
         instance, facts = build_instance(round_), round_facts(round_)
     judge = Judge(instance, facts, budget, on_stage)
+    with budget.phase("fill"):
+        filled = keep_and_fill(instance)
+    floor = judge.consider("keep_and_fill", filled)
     with budget.phase("greedy"):
-        floor = judge.consider("keep_and_fill", keep_and_fill(instance))
         prices = price_devices(instance)
-        judge.bound = prices.bound
-        judge.consider("greedy", price_greedy(instance, prices))
+        priced = price_greedy(instance, prices)
+    judge.bound = prices.bound
+    judge.consider("greedy", priced)
     assert floor is not None, f"keep and fill broke a rule: {judge.rejected}"
     exact = solve_exactly(judge, parameters, runner or InProcessRunner(), cancellation)
     with budget.phase("take_back"):

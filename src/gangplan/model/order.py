@@ -109,6 +109,7 @@ def _placements(instance: Instance, assignment: Assignment) -> dict[int, tuple[T
     """Where every running job ends up, with device indices on the nodes that pin them."""
     after = {j: tuple(sorted(instance.placements[j], key=_placement_key)) for j in assignment.kept}
     held: dict[int, set[int]] = defaultdict(set)
+    free: dict[int, set[int]] = {}
     leaving: dict[int, set[int]] = defaultdict(set)
     own: dict[tuple[int, int, str], tuple[int, ...]] = {}
     for j, job in enumerate(instance.jobs):
@@ -130,11 +131,12 @@ def _placements(instance: Instance, assignment: Assignment) -> dict[int, tuple[T
                 devices: tuple[int, ...] = ()
                 wanted = count * group.devices_per_task
                 if wanted and pins_devices(node):
-                    free = node.usable_devices - held[n]
+                    if n not in free:
+                        free[n] = set(node.usable_devices - held[n])
                     before = own.get((j, n, group.name), ())
-                    ranked = sorted(free, key=lambda d: (d not in before, d in leaving[n], d))
+                    ranked = sorted(free[n], key=lambda d: (d not in before, d in leaving[n], d))
                     devices = tuple(sorted(ranked[:wanted]))
-                    held[n].update(devices)
+                    free[n].difference_update(devices)
                 mine.append(TaskPlacement(group.name, node.name, count, devices))
         after[j] = tuple(sorted(mine, key=_placement_key))
     return after
@@ -153,7 +155,9 @@ def _sides(
         if job.running is not None:
             there = [p for p in job.running.placements if p.node in instance.nodes.index]
             _add_sides(instance, j, there, stops)
-        _add_sides(instance, j, after.get(j, ()), starts)
+    for j, kind in kinds.items():
+        if stops and kind is not ActionKind.KEEP:
+            _add_sides(instance, j, after.get(j, ()), starts)
     return stops, starts
 
 

@@ -8,7 +8,7 @@ never depends on what is present or free (decision 2); a gang runs at the speed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gangplan.domain.cluster import Resources
 from gangplan.domain.job import Component, TaskGroup, ThroughputProfile
@@ -35,6 +35,7 @@ class Speeds:
     relative: tuple[float, ...]
     profiles: Mapping[str, Mapping[tuple[int, int], tuple[float, ...]]]
     reference_host: Resources
+    _references: dict[object, float] = field(default_factory=dict, repr=False, compare=False)
 
     def group(self, group: TaskGroup, type_: int, count: int) -> tuple[float, ...]:
         """X of a device group by scope, widest first; 0 where the option does not exist."""
@@ -51,7 +52,11 @@ class Speeds:
 
     def reference(self, group: TaskGroup) -> float:
         """X_ref: the request on its best catalogued type, packed; 0 when no type can run it."""
-        return max((self.group(group, t, group.count)[-1] for t in self.allowed_types(group)), default=0.0)
+        key = (group.profile, group.accelerator_types, group.count, group.devices_per_task)
+        if key not in self._references:
+            types = self.allowed_types(group)
+            self._references[key] = max((self.group(group, t, group.count)[-1] for t in types), default=0.0)
+        return self._references[key]
 
 
 def build_speeds(round_: Round) -> Speeds:
