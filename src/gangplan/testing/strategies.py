@@ -437,7 +437,7 @@ def _groups(d: _Draw, world: _World) -> tuple[TaskGroup, ...]:
     """Mostly one group with devices; CPU-only jobs, and gangs of a CPU-only leader and workers or of two
     kinds.
     """
-    shape = d.one(("gpu", "gpu", "gpu", "gpu", "gpu", "gpu", "cpu", "led", "two"))
+    shape = d.one(("gpu", "gpu", "gpu", "led", "gpu", "two", "gpu", "cpu"))
     if shape == "cpu" or not world.most:
         return (_group(d, "host", world, devices=0, most=4),)
     if shape == "led":

@@ -1,0 +1,544 @@
+"""Mutations: a good plan in, a plan (or a round) out that breaks one named rule.
+
+They show that the verifier catches what it says it catches (decision 39). Each mutation is registered under
+the rule that it breaks and yields nothing where it does not apply; other rules may break as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, Resources, Taint
+from gangplan.domain.job import Job, TaskPlacement, TaskSplit, ThroughputProfile
+from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan, Precondition
+from gangplan.domain.queue import Queue
+from gangplan.domain.round import Round
+from gangplan.domain.topology import NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A round and a plan that breaks ``rule``."""
+
+    rule: str
+    round_: Round
+    plan: Plan
+
+
+Mutation = Callable[[Round, Plan], Iterator[tuple[Round, Plan]]]
+MUTATIONS: dict[str, list[Mutation]] = {}
+"""Mutations by the rule that they break."""
+
+
+def mutants(round_: Round, plan: Plan) -> Iterator[Mutant]:
+    """All mutants of a valid ``plan`` for ``round_``."""
+    for rule, mutations in MUTATIONS.items():
+        for mutation in mutations:
+            for mutated, broken in mutation(round_, plan):
+                yield Mutant(rule, mutated, broken)
+
+
+def breaks(rule: str) -> Callable[[Mutation], Mutation]:
+    """Register a mutation under the rule that it breaks."""
+
+    def register(mutation: Mutation) -> Mutation:
+        MUTATIONS.setdefault(rule, []).append(mutation)
+        return mutation
+
+    return register
+
+
+# Turns of phrase
+
+
+def _with(plan: Plan, old: Action, **fields: Any) -> Plan:
+    """The plan with some fields of one action changed."""
+    return Plan(tuple(replace(a, **fields) if a is old else a for a in plan.actions))
+
+
+def _placements(plan: Plan, old: Action, index: int, **fields: Any) -> Plan:
+    """The plan with some fields of one placement of one action changed."""
+    changed = [replace(p, **fields) if i == index else p for i, p in enumerate(old.placements)]
+    return _with(plan, old, placements=tuple(changed))
+
+
+def _job(round_: Round, name: str, **fields: Any) -> Round:
+    return replace(round_, jobs=tuple(replace(j, **fields) if j.name == name else j for j in round_.jobs))
+
+
+def _group(round_: Round, job: str, group: str, **fields: Any) -> Round:
+    """The round with some fields of one task group changed."""
+    component = _jobs(round_)[job].component
+    groups = tuple(replace(g, **fields) if g.name == group else g for g in component.task_groups)
+    return _job(round_, job, component=replace(component, task_groups=groups))
+
+
+def _node(round_: Round, name: str, **fields: Any) -> Round:
+    nodes = tuple(replace(n, **fields) if n.name == name else n for n in round_.cluster.nodes)
+    return replace(round_, cluster=replace(round_.cluster, nodes=nodes))
+
+
+def _jobs(round_: Round) -> dict[str, Job]:
+    return {job.name: job for job in round_.jobs}
+
+
+def _nodes(round_: Round) -> dict[str, Node]:
+    return {node.name: node for node in round_.cluster.nodes}
+
+
+def _per_task(round_: Round, job: str, group: str) -> int:
+    return next(g.devices_per_task for g in _jobs(round_)[job].component.task_groups if g.name == group)
+
+
+def _starts(plan: Plan) -> Iterator[tuple[Action, int, TaskPlacement]]:
+    """Every placement of a waiting job that starts."""
+    for action in plan.actions:
+        if action.kind is ActionKind.PLACE:
+            for index, placement in enumerate(action.placements):
+                yield action, index, placement
+
+
+def _disruptions(plan: Plan, *kinds: ActionKind) -> Iterator[Action]:
+    wanted = kinds or (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
+    return (action for action in plan.actions if action.forced is None and action.kind in wanted)
+
+
+# Structure
+
+
+@breaks("structure.action-id")
+def _same_id(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions[1:]:
+        yield round_, _with(plan, action, id=plan.actions[0].id)
+
+
+@breaks("structure.action-id")
+def _no_id(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        yield round_, _with(plan, action, id="")
+
+
+@breaks("structure.unknown-job")
+def _unknown_job(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        yield round_, _with(plan, action, job="no such job")
+
+
+@breaks("structure.repeated-job")
+def _twice(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        yield round_, Plan((*plan.actions, replace(action, id="once more")))
+
+
+@breaks("structure.missing-action")
+def _left_out(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        if action.kind is not ActionKind.PLACE:
+            yield round_, Plan(tuple(a for a in plan.actions if a is not action))
+
+
+@breaks("structure.kind")
+def _other_kind(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        for kind in ActionKind:
+            if kind not in (action.kind, ActionKind.EVICT):
+                yield round_, _with(plan, action, kind=kind)
+
+
+@breaks("structure.forced")
+def _other_reason(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        yield round_, _with(plan, action, forced=None if action.forced else ForcedReason.NODE_GONE)
+
+
+@breaks("structure.evict-placements")
+def _ghost(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        running = _jobs(round_)[action.job].running
+        if action.kind is ActionKind.EVICT and running is not None:
+            yield round_, _with(plan, action, placements=running.placements)
+
+
+@breaks("structure.unknown-node")
+def _nowhere(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, _ in _starts(plan):
+        yield round_, _placements(plan, action, index, node="no such node")
+
+
+@breaks("structure.unknown-group")
+def _nobody(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, _ in _starts(plan):
+        yield round_, _placements(plan, action, index, group="no such group")
+
+
+@breaks("structure.task-count")
+def _no_tasks(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, _ in _starts(plan):
+        yield round_, _placements(plan, action, index, tasks=0)
+        yield round_, _placements(plan, action, index, tasks=-1)
+
+
+@breaks("structure.repeated-placement")
+def _same_place(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        yield round_, _with(plan, action, placements=(*action.placements, placement))
+
+
+@breaks("structure.device-order")
+def _reversed(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, placement in _starts(plan):
+        if len(placement.devices) > 1:
+            yield round_, _placements(plan, action, index, devices=placement.devices[::-1])
+
+
+@breaks("structure.scope")
+def _other_scope(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        for scope in round_.cluster.topology.scopes:
+            if scope != action.scope:
+                yield round_, _with(plan, action, scope=scope)
+
+
+@breaks("structure.throughput")
+def _boast(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        yield round_, _with(plan, action, throughput=action.throughput * 2 + 1)
+        yield round_, _with(plan, action, throughput=float("nan"))
+
+
+@breaks("structure.worth")
+def _priceless(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        yield round_, _with(plan, action, cost_by_term={"no such term": 1.0})
+        yield round_, _with(plan, action, cost_by_term={"switching": 1.0})
+
+
+@breaks("structure.precondition")
+def _stale(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        for read in (Precondition("job", action.job, "no such revision"), Precondition("moon", "x", "")):
+            yield round_, _with(plan, action, preconditions=(read,))
+
+
+# Gangs
+
+
+@breaks("gang.incomplete")
+def _half_a_gang(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        for name in {placement.group for placement in action.placements}:
+            rest = tuple(placement for placement in action.placements if placement.group != name)
+            if rest:
+                yield round_, _with(plan, action, placements=rest)
+
+
+@breaks("gang.count")
+def _odd_count(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, placement in _starts(plan):
+        group = next(g for g in _jobs(round_)[action.job].component.task_groups if g.name == placement.group)
+        yield round_, _placements(plan, action, index, tasks=group.allowed_counts[-1] + 1)
+
+
+@breaks("gang.mixed-types")
+def _mixed(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    nodes = _nodes(round_)
+    for action, _, placement in _starts(plan):
+        for node in nodes.values():
+            other = node.accelerator_type != nodes[placement.node].accelerator_type
+            if other and _per_task(round_, action.job, placement.group):
+                astray = TaskPlacement(placement.group, node.name, 1)
+                yield round_, _with(plan, action, placements=(*action.placements, astray))
+
+
+# Capacity
+
+
+@breaks("capacity.device-indices")
+def _one_device_less(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, placement in _starts(plan):
+        if placement.devices:
+            yield round_, _placements(plan, action, index, devices=placement.devices[1:])
+        else:
+            yield round_, _placements(plan, action, index, devices=(0,))
+
+
+@breaks("capacity.device-unusable")
+def _no_such_device(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    nodes = _nodes(round_)
+    for action, index, placement in _starts(plan):
+        node = nodes[placement.node]
+        if placement.devices:
+            for device in {*range(node.device_count + 1), -1} - node.usable_devices:
+                devices = tuple(sorted((*placement.devices[1:], device)))
+                yield round_, _placements(plan, action, index, devices=devices)
+
+
+@breaks("capacity.device-shared")
+def _same_device(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, placement in _starts(plan):
+        for other in plan.actions:
+            for theirs in other.placements:
+                pinned = placement.devices and theirs.devices
+                if other is not action and theirs.node == placement.node and pinned:
+                    devices = tuple(sorted({*placement.devices[1:], theirs.devices[0]}))
+                    yield round_, _placements(plan, action, index, devices=devices)
+
+
+@breaks("capacity.device-count")
+def _taken_by_others(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    nodes = _nodes(round_)
+    for action, _, placement in _starts(plan):
+        node = nodes[placement.node]
+        counted = node.device_reporting is DeviceReporting.COUNT_ONLY
+        if counted and _per_task(round_, action.job, placement.group):
+            others = replace(node.used_by_others, device_count=node.device_count)
+            yield _node(round_, node.name, used_by_others=others), plan
+
+
+@breaks("capacity.cpu")
+def _much_cpu(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        yield _group(round_, action.job, placement.group, resources_per_task=Resources(10**12, 0)), plan
+
+
+@breaks("capacity.memory")
+def _much_memory(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        yield _group(round_, action.job, placement.group, resources_per_task=Resources(0, 10**18)), plan
+
+
+# Eligibility
+
+
+@breaks("eligibility.node-unhealthy")
+def _sick_node(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for _, _, placement in _starts(plan):
+        yield _node(round_, placement.node, health=NodeHealth.UNHEALTHY), plan
+
+
+@breaks("eligibility.node-cordoned")
+def _cordoned_node(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for _, _, placement in _starts(plan):
+        yield _node(round_, placement.node, cordoned=True), plan
+
+
+@breaks("eligibility.node-drained")
+def _drained_node(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for _, _, placement in _starts(plan):
+        yield _node(round_, placement.node, drain_time=round_.now), plan
+
+
+@breaks("eligibility.node-selector")
+def _choosy_group(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        yield _group(round_, action.job, placement.group, node_selector={"no such label": "x"}), plan
+
+
+@breaks("eligibility.taint")
+def _tainted_node(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        intolerant = _group(round_, action.job, placement.group, tolerations=())
+        yield _node(intolerant, placement.node, taints=(Taint("no such taint"),)), plan
+
+
+@breaks("eligibility.accelerator-type")
+def _other_type(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        if _per_task(round_, action.job, placement.group):
+            yield _group(round_, action.job, placement.group, accelerator_types=("no such type",)), plan
+
+
+@breaks("eligibility.no-throughput")
+def _no_cell(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    empty = replace(round_, profiles=(*round_.profiles, ThroughputProfile("no cells", {})))
+    for action, _, placement in _starts(plan):
+        if _per_task(round_, action.job, placement.group):
+            yield _group(empty, action.job, placement.group, profile="no cells"), plan
+
+
+# Topology
+
+
+@breaks("topology.required-level")
+def _too_wide(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, _ in _starts(plan):
+        if index == 0 and action.scope != NODE:
+            component = replace(_jobs(round_)[action.job].component, required_level=NODE)
+            yield _job(round_, action.job, component=component), plan
+
+
+@breaks("topology.whole-nodes")
+def _part_of_a_node(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        spread = sum(other.group == placement.group for other in action.placements) > 1
+        if spread and _per_task(round_, action.job, placement.group):
+            whole = _group(round_, action.job, placement.group, split=TaskSplit.WHOLE_NODES)
+            larger = _nodes(round_)[placement.node].device_count + 1
+            yield _node(whole, placement.node, device_count=larger), plan
+
+
+# Quota
+
+
+@breaks("quota.device-limit")
+def _no_quota(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        if _per_task(round_, action.job, placement.group):
+            queues = (Queue("closed", device_limit=0), Queue("inner", "closed"), *round_.queues)
+            yield _job(replace(round_, queues=queues), action.job, queue="inner"), plan
+
+
+@breaks("quota.device-limit-by-type")
+def _no_quota_of_type(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, _, placement in _starts(plan):
+        kind = _nodes(round_)[placement.node].accelerator_type
+        if kind is not None and _per_task(round_, action.job, placement.group):
+            queues = (Queue("closed", device_limit_by_type={kind: 0}), *round_.queues)
+            yield _job(replace(round_, queues=queues), action.job, queue="closed"), plan
+
+
+# Disruption
+
+
+@breaks("disruption.limit")
+def _too_many(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    count = sum(1 for _ in _disruptions(plan))
+    if count:
+        yield replace(round_, policy=replace(round_.policy, disruption_limit=count - 1)), plan
+
+
+@breaks("disruption.not-pausable")
+def _unpausable(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in _disruptions(plan, ActionKind.EVICT):
+        can = replace(_jobs(round_)[action.job].capabilities, pausable=False)
+        yield _job(round_, action.job, capabilities=can), plan
+
+
+@breaks("disruption.not-movable")
+def _unmovable(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in _disruptions(plan, ActionKind.MIGRATE):
+        can = replace(_jobs(round_)[action.job].capabilities, movable=False)
+        yield _job(round_, action.job, capabilities=can), plan
+
+
+@breaks("disruption.not-resizable")
+def _unresizable(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in _disruptions(plan, ActionKind.RESIZE):
+        can = replace(_jobs(round_)[action.job].capabilities, resizable=False)
+        yield _job(round_, action.job, capabilities=can), plan
+
+
+# Order
+
+
+@breaks("order.unknown-dependency")
+def _waits_for_nothing(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        yield round_, _with(plan, action, depends_on=(*action.depends_on, "no such action"))
+
+
+@breaks("order.not-a-stop")
+def _waits_for_a_start(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        for other in plan.actions:
+            if other is action or other.kind in (ActionKind.PLACE, ActionKind.KEEP):
+                yield round_, _with(plan, action, depends_on=(*action.depends_on, other.id))
+
+
+def _hasty(plan: Plan) -> Plan:
+    """The plan in which nothing waits for anything."""
+    return Plan(tuple(replace(action, depends_on=()) for action in plan.actions))
+
+
+@breaks("order.device")
+def _takes_it_too_soon(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    left = {
+        (placement.node, device)
+        for action in plan.actions
+        if action.kind in (ActionKind.EVICT, ActionKind.MIGRATE)
+        for placement in getattr(_jobs(round_)[action.job].running, "placements", ())
+        for device in placement.devices
+    }
+    for action, _, placement in _starts(plan):
+        if any((placement.node, device) in left for device in placement.devices):
+            yield round_, _with(plan, action, depends_on=())
+
+
+def _tight(round_: Round, plan: Plan, dimension: str) -> Iterator[tuple[str, int]]:
+    """Nodes where something stops and something starts, and what they hold of ``dimension`` in the end."""
+    jobs, nodes = _jobs(round_), _nodes(round_)
+
+    def use(job: str, placement: TaskPlacement) -> int:
+        group = next((g for g in jobs[job].component.task_groups if g.name == placement.group), None)
+        if group is None:
+            return 0
+        each = {
+            "cpu": group.resources_per_task.cpu_milli,
+            "memory": group.resources_per_task.memory_bytes,
+            "device-count": group.devices_per_task,
+        }
+        return each[dimension] * placement.tasks
+
+    final = dict.fromkeys(nodes, 0)
+    starts = {placement.node for action, _, placement in _starts(plan) if use(action.job, placement)}
+    stops: set[str] = set()
+    for action in plan.actions:
+        for placement in action.placements:
+            final[placement.node] += use(action.job, placement)
+        running = jobs[action.job].running
+        if action.kind is ActionKind.EVICT and running is not None:
+            stops |= {placement.node for placement in running.placements if use(action.job, placement)}
+    yield from ((name, final[name]) for name in sorted(starts & stops & set(nodes)))
+
+
+@breaks("order.cpu")
+def _cpu_too_soon(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for name, final in _tight(round_, plan, "cpu"):
+        node = _nodes(round_)[name]
+        least = Resources(final + node.used_by_others.resources.cpu_milli, node.resources.memory_bytes)
+        yield _node(round_, name, resources=least), _hasty(plan)
+
+
+@breaks("order.memory")
+def _memory_too_soon(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for name, final in _tight(round_, plan, "memory"):
+        node = _nodes(round_)[name]
+        least = Resources(node.resources.cpu_milli, final + node.used_by_others.resources.memory_bytes)
+        yield _node(round_, name, resources=least), _hasty(plan)
+
+
+@breaks("order.device-count")
+def _count_too_soon(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for name, final in _tight(round_, plan, "device-count"):
+        node = _nodes(round_)[name]
+        if node.device_reporting is DeviceReporting.COUNT_ONLY:
+            broken = node.device_count - node.used_by_others.device_count - final
+            yield _node(round_, name, unhealthy_device_count=broken), _hasty(plan)
+
+
+# Justification
+
+
+@breaks("justification.none")
+def _for_nobody(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in _disruptions(plan):
+        yield round_, _with(plan, action, beneficiaries=())
+
+
+@breaks("justification.no-gain")
+def _for_the_wrong_one(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    gainers = {
+        action.job for action in plan.actions if action.kind not in (ActionKind.KEEP, ActionKind.EVICT)
+    }
+    for action in _disruptions(plan):
+        for name in ("no such job", *(job.name for job in round_.jobs if job.name not in gainers)):
+            yield round_, _with(plan, action, beneficiaries=(*action.beneficiaries, name))
+
+
+@breaks("justification.needless")
+def _for_no_reason(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        if action.forced is not None or action.kind in (ActionKind.KEEP, ActionKind.PLACE):
+            yield round_, _with(plan, action, beneficiaries=(action.job,))
