@@ -72,7 +72,7 @@ def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nod
 
 def _narrowest(nodes: Nodes, used: Sequence[int]) -> int:
     if len(used) == 1:
-        return nodes.domain_at.shape[1] - 1
+        return int(nodes.domain_at.shape[1]) - 1
     table = nodes.domain_at[used]
     for scope in range(table.shape[1] - 1, 0, -1):
         first = table[0, scope]
