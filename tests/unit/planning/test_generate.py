@@ -3,12 +3,15 @@
 import math
 import statistics
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from gangplan.domain.job import TaskSplit
+from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import InvalidInputError
+from gangplan.model.verify import verify
 from gangplan.planning.generate import SIZES, TYPES, InstanceName, Size, generate, generate_named
 
 SCOPES = ("node", "rack", "spine", "cluster")
@@ -131,6 +134,27 @@ def test_running_jobs_have_a_cell_in_their_profile():
             kind = nodes[job.running.placements[0].node].accelerator_type
             count = sum(placement.tasks for placement in job.running.placements)
             assert any(cell[:2] == (kind, count) for cell in cells[str(group.profile)])
+
+
+@pytest.mark.parametrize("host_limits", [False, True])
+@pytest.mark.parametrize(("start", "occupancy"), [("steady", 0.5), ("steady", 0.85), ("random", 0.5)])
+def test_the_present_state_breaks_no_rule_and_can_be_kept(start, occupancy, host_limits):
+    for size in ("S", "M"):
+        round_ = generate(size, start=start, occupancy=occupancy, seed=7, host_limits=host_limits)
+        bare = [
+            Action(job.name, ActionKind.KEEP, job.name, job.running.placements)
+            for job in round_.jobs
+            if job.running is not None
+        ]
+        outcomes = verify(round_, Plan(tuple(bare))).outcomes
+        named = [
+            replace(action, scope=outcomes[action.job].scope, throughput=outcomes[action.job].throughput)
+            for action in bare
+        ]
+        judged = verify(round_, Plan(tuple(named)))
+        assert judged.violations == ()
+        assert all(outcomes[action.job].relative_throughput > 0 for action in bare)
+        assert judged.objective > 0
 
 
 def test_mix_is_the_stated_one():

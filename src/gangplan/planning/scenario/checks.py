@@ -39,7 +39,8 @@ def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
     if near:
         return f"no {what} is named {name!r}; did you mean {near[0]!r}?"
     listed = ", ".join(repr(each) for each in known[:8]) + (", ..." if len(known) > 8 else "")
-    return f"no {what} is named {name!r}" + (f"; there are {listed}" if known else "; there is none")
+    verb = "are" if len(known) > 1 else "is"
+    return f"no {what} is named {name!r}; there {verb} {listed or 'none'}"
 
 
 def domain_instances(scenario: Scenario) -> Iterator[tuple[Path, str, str, str | None]]:

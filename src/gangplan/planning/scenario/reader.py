@@ -228,7 +228,7 @@ def _say(error: ErrorDetails) -> str:
         message = "a name is at least one character, without white space"
     if kind == "bool_type":
         message = "write true or false"
-    message = message.replace("Input should be", "should be")
+    message = re.sub(r"^(Input|String|List|Dictionary|Value) should", "should", message)
     if kind != "value_error" and not isinstance(given, Mapping | list):
         shown = repr(given)
         message += f", not {shown if len(shown) <= 60 else shown[:57] + '...'}"

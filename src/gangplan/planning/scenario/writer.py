@@ -19,7 +19,11 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value and all(line == line.rstrip() for line in value.split("\n")) else None
+    style = None
+    if any(letter in value for letter in "\x85\u2028\u2029\ufeff"):
+        style = '"'  # escaped there, lost as line breaks elsewhere
+    elif "\n" in value and all(line == line.rstrip() for line in value.split("\n")):
+        style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
