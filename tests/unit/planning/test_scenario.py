@@ -517,7 +517,8 @@ ERRORS = {
     ),
     "an expectation of a stranger": (
         HEAD
-        + "expected: {objective: 1, argument: 'an argument that is just about long enough', jobs: {x: WAIT}}\n",
+        + "expected: {objective: 1, argument: 'an argument that is just about long enough',"
+        + " jobs: {x: WAIT}}\n",
         ["expected.jobs.x: no job is named 'x'"],
     ),
     "too many nodes": (HEAD + 'nodes: [{name: "n{}", count: 99999999, cpu: 1}]\n', ["nodes[0].count"]),
