@@ -106,7 +106,7 @@ class Client:
             node_limit=node_limit,
             threads=threads,
         )
-        return read_result(self.send_round(write_round(round_, parameters), timeout=timeout))
+        return read_result(self.send_round(write_round(round_, parameters, compact=True), timeout=timeout))
 
     def send_round(
         self, request: round_pb2.PlanRoundRequest, *, timeout: float | None = None
@@ -134,7 +134,7 @@ class Client:
             ServiceError: the call failed; a plan that breaks a rule is an answer.
         """
         request = placement_service_pb2.ValidatePlanRequest(
-            round=write_round(round_, _DEFAULTS), plan=write_plan(plan)
+            round=write_round(round_, _DEFAULTS, compact=True), plan=write_plan(plan)
         )
         answer = self._transport.call(
             "ValidatePlan", request, placement_service_pb2.ValidatePlanResponse, timeout

@@ -6,15 +6,25 @@ import importlib
 import threading
 from typing import TYPE_CHECKING
 
+from gangplan.domain.cluster import AcceleratorType, Cluster, Node
+from gangplan.domain.job import Job
+from gangplan.domain.round import Round
+from gangplan.engine.budget import Budget
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.runner import Cancellation
 from gangplan.engine.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from gangplan.domain.plan import RoundResult
-    from gangplan.domain.round import Round
-    from gangplan.engine.budget import Budget
-    from gangplan.engine.parameters import PlanParameters
-    from gangplan.engine.runner import Cancellation
     from gangplan.observe.metrics import Metrics
+
+_PRACTICE = Round(
+    cluster=Cluster(nodes=(Node("node", accelerator_type="type", device_count=2),)),
+    accelerators=(AcceleratorType("type"),),
+    jobs=(Job("job-1"), Job("job-2"), Job("job-3")),
+)
+"""The first round of a process takes ten times as long as any later one; this one is nobody's."""
+_PRACTICE_SECONDS = 10.0
 
 
 class EnginePlanner:
@@ -56,13 +66,14 @@ class EnginePlanner:
             self._count_replaced()
 
     def warm(self) -> None:
-        """Load the engine here and the solvers in their processes.
+        """Load the engine here and the solvers in their processes, and plan a round for practice.
 
         Raises:
             WorkerError: a process does not become ready.
         """
         self.start()
         self._pool.wait_until_ready()
+        self.plan(_PRACTICE, PlanParameters(pipeline="full"), Budget(_PRACTICE_SECONDS), Cancellation())
 
     def close(self) -> None:
         """End the solver processes."""

@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha import reflection
 
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics, MetricsEndpoint
+from gangplan.service.health import HealthServicer
 from gangplan.service.interceptors import ObservingInterceptor
 from gangplan.service.methods import generic_handlers
 from gangplan.service.options import ServerOptions
@@ -29,8 +30,6 @@ _FILES = (
 )
 PLACEMENT_SERVICE = "gangplan.v1.PlacementService"
 _METADATA_BYTES = 64 * 1024
-_LAST_BYTES_SECONDS = 0.25
-"""For answers on their way out when the last call is done."""
 
 _log = get_logger(__name__)
 
@@ -49,7 +48,7 @@ class Server:
         self._placement = placement or Placement.with_workers(self._options, self.metrics)
         self._servicer = PlacementServicer(self._placement, self._options, self.metrics)
         self._interceptor = ObservingInterceptor(self.metrics)
-        self._health = health.aio.HealthServicer()
+        self._health = HealthServicer()
         self._server: grpc.aio.Server | None = None
         self._metrics_endpoint: MetricsEndpoint | None = None
         self.address = ""
@@ -107,9 +106,9 @@ class Server:
         grace = self._options.grace_seconds if grace_seconds is None else grace_seconds
         _log.info("draining", grace_seconds=grace)
         await self._health.enter_graceful_shutdown()
-        if self._server is not None:
-            await self._drain(self._server, grace)
-            self._server = None
+        server, self._server = self._server, None
+        if server is not None:
+            await self._drain(server, grace)
         self._servicer.close()
         await asyncio.to_thread(self._placement.close)
         if self._metrics_endpoint is not None:
@@ -118,12 +117,16 @@ class Server:
         _log.info("stopped")
 
     async def _drain(self, server: grpc.aio.Server, grace: float) -> None:
-        """Stop; streams that last, such as a health watch, do not hold it up once the calls are answered."""
+        """Stop; health watches, which last, do not hold it up once the calls are answered.
+
+        There must be one call of ``server.stop``: a second one while the first ends crashes the process
+        (grpcio 1.85).
+        """
         stopped = asyncio.ensure_future(server.stop(grace))
         idle = asyncio.ensure_future(self._interceptor.idle())
         await asyncio.wait({stopped, idle}, return_when=asyncio.FIRST_COMPLETED)
         idle.cancel()
-        await server.stop(min(grace, _LAST_BYTES_SECONDS))
+        self._health.end_watches()
         await stopped
 
     async def __aenter__(self) -> Self:

@@ -12,6 +12,7 @@ from gangplan.cli.render.figures import seconds, share, value
 from gangplan.domain.plan import Quality, RoundResult, TerminationReason
 
 _BAR = 24
+_TOTAL = "total"
 _NOTHING = 5e-4  # would be printed as 0.000
 
 
@@ -60,10 +61,13 @@ def stages_table(result: RoundResult) -> RenderableType | None:
 
 
 def timing_line(seconds_by_phase: Mapping[str, float]) -> Text | None:
-    """Seconds by phase on one line; None when nothing was timed."""
+    """Seconds by phase on one line, the longest first; None when nothing was timed."""
     if not seconds_by_phase:
         return None
-    parts = [f"{phase} {seconds(spent)}" for phase, spent in seconds_by_phase.items()]
+    phases = sorted(seconds_by_phase.items(), key=lambda item: -item[1])
+    parts = [f"{phase} {seconds(spent)}" for phase, spent in phases if phase != _TOTAL]
+    if _TOTAL in seconds_by_phase:
+        parts.insert(0, f"{_TOTAL} {seconds(seconds_by_phase[_TOTAL])}")
     return Text(" · ".join(parts), style="dim")
 
 
