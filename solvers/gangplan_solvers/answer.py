@@ -12,7 +12,7 @@ import numpy as np
 from gangplan.errors import BackendError
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters, SolveStatus
 from gangplan_solvers.backend import Feature
-from gangplan_solvers.rows import integral_rows, largest_entry, row_of_entry
+from gangplan_solvers.rows import integral_rows, largest_entry
 
 FEASIBILITY_TOLERANCE = 1e-6
 """Largest violation of a row, relative to its largest entry times value; of a bound, relative to itself."""
@@ -70,12 +70,6 @@ def column_bounds(program: Program, *, relax: bool = False) -> tuple[FloatArray,
     return lower, upper
 
 
-def activity(program: Program, x: FloatArray) -> FloatArray:
-    """``A @ x``, each row summed on its own so that a large row does not cost a small one its digits."""
-    products = program.value * x[program.column_index]
-    return np.bincount(row_of_entry(program), weights=products, minlength=program.rows).astype(np.float64)
-
-
 def violated(program: Program, x: FloatArray, *, relax: bool = False) -> str:
     """The worst violation by ``x`` beyond tolerance, in words; empty when feasible.
 
@@ -95,7 +89,7 @@ def violated(program: Program, x: FloatArray, *, relax: bool = False) -> str:
     if excess.size and excess.max() > 0:
         column = int(np.argmax(excess))
         return f"column {column} is {x[column]}, outside [{program.lower[column]}, {program.upper[column]}]"
-    held = activity(program, x)
+    held = program.activity(x)
     excess = np.maximum(program.row_lower - held, held - program.row_upper)
     if excess.max(initial=0.0) <= 0.0:
         return ""

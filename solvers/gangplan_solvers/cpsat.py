@@ -107,7 +107,7 @@ class CpSatBackend:
             raise BackendError(f"CP-SAT refused the programme: {library.CpSatHelper.validate_model(model)}")
         limit = SolveLimit.NONE
         if status not in {"OPTIMAL", "INFEASIBLE"}:
-            limit = _limit(parameters, response, time.monotonic() - began)
+            limit = _limit(parameters, response)
         bound = math.inf
         if status != "UNKNOWN" or response.best_objective_bound != 0.0:
             scaled = float(response.best_objective_bound)
@@ -147,13 +147,16 @@ def _settings(library: Any, parameters: SolveParameters, began: float) -> Any:
     return settings
 
 
-def _limit(parameters: SolveParameters, response: Any, seconds: float) -> SolveLimit:
-    """What stopped an unfinished search; NONE when it was the gap asked for."""
-    if parameters.node_limit is not None and response.deterministic_time >= 0.99 * parameters.node_limit:
+def _limit(parameters: SolveParameters, response: Any) -> SolveLimit:
+    """What stopped an unfinished search; NONE when it was the gap asked for. CP-SAT itself does not say."""
+    if response.status.name == "FEASIBLE":
+        value, bound = float(response.objective_value), float(response.best_objective_bound)
+        if bound - value <= parameters.relative_gap * max(1.0, abs(value)) * (1 + 1e-9):
+            return SolveLimit.NONE
+    limited, spent = parameters.node_limit, float(response.deterministic_time)
+    if limited is not None and (parameters.time_limit_seconds is None or spent >= 0.99 * limited):
         return SolveLimit.NODE
-    if parameters.time_limit_seconds is not None and seconds >= 0.9 * parameters.time_limit_seconds:
-        return SolveLimit.TIME
-    return SolveLimit.NONE
+    return SolveLimit.TIME if parameters.time_limit_seconds is not None else SolveLimit.NONE
 
 
 def _objective_scale(program: Program, box: FloatArray) -> tuple[float, float]:

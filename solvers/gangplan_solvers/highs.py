@@ -155,7 +155,7 @@ class _Run:
             low, high = bounds
             bounds = np.where(self.program.integer, tidy, low), np.where(self.program.integer, tidy, high)
         else:
-            held = answer.activity(self.program, tidy) * self.rows.factor
+            held = self.program.activity(tidy) * self.rows.factor
             over, under = held > self.rows.upper, held < self.rows.lower
             lower = np.where(under, self.rows.lower + _TIGHTER * np.abs(self.rows.lower), self.rows.lower)
             upper = np.where(over, self.rows.upper - _TIGHTER * np.abs(self.rows.upper), self.rows.upper)

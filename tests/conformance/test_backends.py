@@ -186,7 +186,7 @@ def agrees_with_enumeration(backend: Backend, what: Program) -> None:
 def nearly_infeasible(what: Program, solution: Solution) -> bool:
     """The solution rests on the feasibility tolerance: it breaks a row or bound, though within it."""
     assert solution.values is not None
-    held = answer.activity(what, solution.values)
+    held = what.activity(solution.values)
     return bool((held < what.row_lower).any() or (held > what.row_upper).any())
 
 

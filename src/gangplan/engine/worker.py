@@ -41,6 +41,9 @@ _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
     "from gangplan.engine.solver_process import main; main(int(sys.argv[1]))"
 )
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""numpy's own threads cost more than they bring beside a solver's; a solver's are set by the call."""
+
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -236,6 +239,7 @@ class _Process:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(its.fileno(),),
+                env={**os.environ, **_ONE_THREAD},
             )
         except OSError as error:
             mine.close()
