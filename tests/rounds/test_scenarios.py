@@ -199,6 +199,14 @@ def test_five_more_rounds_and_nothing_moves(name):
         )
 
 
+@worked
+def test_the_wire_carries_it_unchanged(name):
+    from gangplan.service.wire import read_round_request, write_round
+
+    _, _, round_ = read(name)
+    assert read_round_request(write_round(round_))[0] == round_
+
+
 def applied(round_: Round, result: RoundResult) -> Round:
     """The round after its plan, at the same time."""
     where: Mapping[str, tuple[TaskPlacement, ...]] = {

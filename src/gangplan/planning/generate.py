@@ -605,7 +605,7 @@ def _histories(
         work_done=done * total,
         work_left=(1 - done) * total,
         fair_progress=np.minimum(age, duration) * alone,
-        fair_finish_age=np.where(age >= duration, duration, np.nan),
+        fair_finish_age=np.where(age >= duration, np.round(duration, 6), np.nan),
     )
 
 
@@ -625,7 +625,8 @@ def _to_round(
     restart = crowd.disruption * HORIZON_SECONDS * rng.uniform(0.1, 0.5, jobs)
     lost = crowd.disruption * HORIZON_SECONDS * rng.uniform(0.0, 0.9, jobs)
     run_time = np.maximum(past.age * rng.uniform(0.05, 0.95, jobs), np.minimum(ROUND_SECONDS, past.age))
-    lost = np.minimum(lost, run_time)
+    # To the microsecond, so that no way of writing a duration changes it.
+    restart, lost = np.round(restart, 6), np.floor(np.minimum(lost, run_time) * 1e6) / 1e6
 
     rack_width, node_width = len(str(len(site.rack_type))), len(str(len(site.node_rack)))
     job_width = len(str(jobs))

@@ -209,6 +209,14 @@ def test_checkpoints_are_no_older_than_the_run():
             assert 0 <= job.running.checkpoint_age_seconds <= 1_767_225_600.0 - job.running.started_at + 1e-6
 
 
+def test_the_wire_carries_it_unchanged():
+    from gangplan.service.wire import read_round_request, write_round
+
+    for start in ("steady", "random"):
+        round_ = generate("M", start=start, seed=1, host_limits=True)
+        assert read_round_request(write_round(round_))[0] == round_
+
+
 def test_host_limits_leave_the_present_state_within_every_node():
     round_ = generate("M", occupancy=0.85, host_limits=True)
     nodes = {node.name: node for node in round_.cluster.nodes}
