@@ -23,7 +23,8 @@ DESCRIPTOR: _descriptor.FileDescriptor
 class ThroughputProfile(_message.Message):
     """ThroughputProfile is a table of measured throughput, shared by all task groups that name it. It is held in parallel arrays:
     the i-th entries of all of them make one cell. The value at a scope that is not listed is the one at the next wider scope
-    that is listed for the same type and count; where there is none, the group cannot run that way.
+    that is listed for the same type and count; where there is none, the group cannot run that way. Without cells it cannot
+    run at all.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -19,7 +19,7 @@ from gangplan.domain.cluster import (
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_topology import read_topology
-from gangplan.v1 import accelerator_pb2, cluster_pb2, resources_pb2
+from gangplan.v1 import accelerator_pb2, cluster_pb2, job_pb2, resources_pb2
 
 TAINT_EFFECTS = {
     cluster_pb2.TAINT_EFFECT_NO_SCHEDULE: TaintEffect.NO_SCHEDULE,
@@ -43,16 +43,20 @@ def read_cluster(message: cluster_pb2.Cluster, path: str, types: frozenset[str],
     for index, alike in enumerate(message.node_classes):
         here = f"{path}node_classes[{index}]."
         inside = f"{here}template."
-        if alike.template.name or alike.template.revision:
-            fields.refuse(
-                f"{here}template", "must have neither name nor revision: the members have their own"
-            )
+        refuse_own_names(alike.template, inside, fields)
         template = _read_node(alike.template, inside, domains, types, fields)
         for name, revision in read_members(alike.names, alike.revisions, here, seen, fields):
             nodes.append(replace(template, name=name, revision=revision))
     if not nodes and not message.node_classes:
         fields.refuse(f"{path}nodes", "the cluster has no node")
     return Cluster(topology, tuple(nodes))
+
+
+def refuse_own_names(template: cluster_pb2.Node | job_pb2.Job, path: str, fields: Fields) -> None:
+    """Note a name or revision of a template; only the members of a class have them."""
+    for name in ("name", "revision"):
+        if getattr(template, name):
+            fields.refuse(f"{path}{name}", "must be empty: the members of a class have their own")
 
 
 def read_members(

@@ -9,7 +9,12 @@ from gangplan.domain.cluster import Node, Resources, Toleration
 from gangplan.domain.job import Capabilities, Component, Job, TaskGroup, TaskSplit
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
-from gangplan.service.wire.read_cluster import TAINT_EFFECTS, read_members, read_resources
+from gangplan.service.wire.read_cluster import (
+    TAINT_EFFECTS,
+    read_members,
+    read_resources,
+    refuse_own_names,
+)
 from gangplan.service.wire.read_running import read_running
 from gangplan.v1 import job_pb2
 
@@ -55,10 +60,7 @@ def read_jobs(
         found.append(_read_job(message, here, known, fields))
     for index, alike in enumerate(classes):
         here = f"{path}job_classes[{index}]."
-        if alike.template.name or alike.template.revision:
-            fields.refuse(
-                f"{here}template", "must have neither name nor revision: the members have their own"
-            )
+        refuse_own_names(alike.template, f"{here}template.", fields)
         if alike.template.HasField("running"):
             fields.refuse(f"{here}template.running", "members of a class wait; list running jobs one by one")
         template = _read_job(alike.template, f"{here}template.", known, fields)
@@ -212,6 +214,7 @@ def _read_counts(message: job_pb2.TaskGroup, path: str, fields: Fields) -> tuple
         fields.refuse(f"{path}count", f"must be set beside {source}")
     if ranged and message.allowed_counts:
         fields.refuse(f"{path}count_range", "must not be set together with allowed_counts")
+        fields.refuse(f"{path}allowed_counts", "must not be set together with count_range")
         return count, (count,)
     if ranged:
         allowed = _read_range(message.count_range, f"{path}count_range", fields)

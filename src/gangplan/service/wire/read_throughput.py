@@ -43,8 +43,6 @@ def _read_cells(
             fields.refuse(
                 f"{path}{name}", f"has {length} entries beside {size} throughputs; they run in parallel"
             )
-    if not size:
-        fields.refuse(f"{path}throughputs", "the profile has no cell")
     cells: dict[tuple[str, int, str], float] = {}
     columns = (message.accelerator_types, message.counts, message.scopes, message.throughputs)
     for index, (type_, count, scope, value) in enumerate(zip(*columns, strict=False)):
