@@ -90,7 +90,7 @@ def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, 
         "nodes": len(instance.nodes.nodes),
         "classes": len(instance.classes),
         "pools": instance.pools.count,
-        "options": len(instance.options),
+        "options": len(instance.option),
         "taken_back_bundles": taken_back.bundles,
         "taken_back_actions": taken_back.actions,
     }

@@ -41,7 +41,7 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
     unbound: list[int] = []
     for gang in gangs:
         c = int(instance.option_class[gang.option])
-        option = instance.options[gang.option]
+        option = instance.option_at(gang.option)
         parts = _hand_out(layout, gang, slots)
         if parts is None or not occupancy.members_allowed(instance.classes[c], option):
             unbound.append(gang.option)
@@ -52,7 +52,7 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
         occupancy.give_back(block, [(node, 1) for node in left])
     for k in unbound:
         c = int(instance.option_class[k])
-        for spots in place_gangs(occupancy, k, instance.options[k], 1, Fit.BEST):
+        for spots in place_gangs(occupancy, k, instance.option_at(k), 1, Fit.BEST):
             placed[members[c].pop(0)] = Placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in staying)
@@ -72,7 +72,7 @@ def _chosen(layout: Layout, counts: IntArray) -> list[_Gang]:
         k for k, column in enumerate(layout.option_column.tolist()) if column >= 0 and counts[column] > 0
     ]
     for k in sorted(chosen, key=lambda k: (-float(instance.gain[k]), k)):
-        kind = layout.option_kind[k]
+        kind = layout.kind(k)
         for _ in range(int(counts[layout.option_column[k]])):
             domain = ROOT
             if not is_direct(kind, node_scope):
@@ -89,8 +89,8 @@ def _place_blocks(
     instance = layout.instance
     wanted: dict[Flow, int] = defaultdict(int)
     for gang in gangs:
-        for block, multiplicity in layout.option_kind[gang.option][1]:
-            wanted[flow_of(layout.option_kind[gang.option], block, gang.domain)] += multiplicity
+        for block, multiplicity in layout.kind(gang.option)[1]:
+            wanted[flow_of(layout.kind(gang.option), block, gang.domain)] += multiplicity
     slots: dict[Flow, list[int]] = {flow: [] for flow in wanted}
     by_pool: dict[int, dict[Flow, int]] = defaultdict(dict)
     for flow, number in wanted.items():
@@ -123,8 +123,8 @@ def _hand_out(
     layout: Layout, gang: _Gang, slots: dict[Flow, list[int]]
 ) -> list[tuple[tuple[int, ...], Taken]] | None:
     """Take a gang's blocks out of ``slots``; None, and nothing taken, when they are too few."""
-    demands = layout.instance.options[gang.option].demands
-    kind = layout.option_kind[gang.option]
+    demands = layout.instance.option_at(gang.option).demands
+    kind = layout.kind(gang.option)
     need: dict[Flow, int] = defaultdict(int)
     for block, multiplicity in kind[1]:
         need[flow_of(kind, block, gang.domain)] += multiplicity

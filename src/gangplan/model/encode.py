@@ -25,13 +25,13 @@ def encode(layout: Layout, assignment: Assignment) -> FloatArray:
         if layout.option_column[k] < 0:
             continue
         values[layout.option_column[k]] += 1.0
-        kind = layout.option_kind[k]
+        kind = layout.kind(k)
         domain: Domain = ROOT
         if not is_direct(kind, node_scope):
             first = placed.spots[0][0]
             domain = (kind[0], int(instance.nodes.domain_at[first, kind[0]]))
             values[layout.gang_column[kind, domain]] += 1.0
-        for demand, (block, _) in zip(instance.options[k].demands, kind[1], strict=True):
+        for demand, (block, _) in zip(instance.option_at(k).demands, kind[1], strict=True):
             group = next(g for g, count in enumerate(demand.tasks) if count)
             for node, tasks in placed.spots:
                 copies = tasks[group] // demand.tasks[group]

@@ -91,20 +91,21 @@ def _reason(
 ) -> _Reason:
     if job_class.kept:
         return _Reason(VerdictKind.NOT_CHOSEN, "EVICTED", "gives its place to jobs that are worth more")
-    if not job_class.options:
+    options = instance.options_of(job_class)
+    if not options:
         return _no_option(instance, job_class)
-    shortage = _shortage(instance, job_class.options, _raw_copies(instance))
+    shortage = _shortage(instance, options, _raw_copies(instance))
     if shortage is not None:
         return _never_fits(instance, shortage)
     held = _quota(instance, job_class, after)
     if held is not None:
         return held
-    shortage = _shortage(instance, job_class.options, _copies(fixed))
+    shortage = _shortage(instance, options, _copies(fixed))
     if shortage is not None:
         closed = not (instance.block_pools[instance.block_index[shortage.block]] > 0).any()
         code = "NODES_CLOSED" if closed else "CAPACITY_HELD"
         return _short(instance, VerdictKind.NO_FIT_NOW, code, shortage, "beside work that may not be moved")
-    shortage = _shortage(instance, job_class.options, _copies(after))
+    shortage = _shortage(instance, options, _copies(after))
     kind = VerdictKind.NOT_CHOSEN if finished else VerdictKind.NOT_FOUND_IN_BUDGET
     if shortage is not None:
         code = "WORTH_LESS" if finished else "SEARCH_STOPPED"
@@ -116,7 +117,7 @@ def _reason(
             shortage,
             beside,
         )
-    worth = instance.gain[job_class.start : job_class.start + len(job_class.options)]
+    worth = instance.gain[job_class.start : job_class.stop]
     if (worth <= 0.0).all():
         return _Reason(VerdictKind.NOT_CHOSEN, "NO_GAIN", "running it is worth nothing under this policy")
     return _Reason(kind, "NO_ARRANGEMENT", "no arrangement was found in what the plan leaves free")
@@ -166,9 +167,10 @@ def _never_fits(instance: Instance, shortage: _Shortage) -> _Reason:
 
 def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason | None:
     """Held when no option fits into what the queue's limits leave."""
-    if job_class.queue < 0 or any(after.members_allowed(job_class, option) for option in job_class.options):
+    options = instance.options_of(job_class)
+    if job_class.queue < 0 or any(after.members_allowed(job_class, option) for option in options):
         return None
-    option = min(job_class.options, key=lambda o: o.devices)
+    option = min(options, key=lambda o: o.devices)
     short, queue = after.quota_shortfall(job_class, option)
     message = f"queue {queue} is short of {short} devices under its limit"
     return _Reason(VerdictKind.HELD_BY_POLICY, "QUEUE_LIMIT", message, "devices", "", short)

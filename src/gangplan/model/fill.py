@@ -35,23 +35,22 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit) -> Assignment:
         left = waiting.get(c)
         if not left or instance.gain[k] <= 0.0:
             continue
-        for spots in place_gangs(occupancy, k, instance.options[k], len(left), fit):
+        for spots in place_gangs(occupancy, k, instance.option_at(k), len(left), fit):
             placed[left.pop(0)] = Placed(k, spots)
     return Assignment(kept=assignment.kept, placed=placed, unbound=assignment.unbound)
 
 
 def by_density(instance: Instance) -> list[int]:
     """Option indices by gain per device, best first; ties by the class's first name, then by order."""
-    options = instance.options
-    if not options:
+    if not len(instance.option):
         return []
-    size = np.array([option.devices for option in options], dtype=np.float64)
-    for k in np.flatnonzero(size == 0):
-        size[k] = max(_host_share(instance, options[k]), 1e-9)
-    density = instance.gain / size
+    share = np.array(
+        [option.devices or max(_host_share(instance, option), 1e-9) for option in instance.distinct]
+    )
+    density = instance.gain / share[instance.option]
     name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class]
-    order = np.lexsort((np.arange(len(options)), name_rank, -density))
-    return [int(k) for k in order]
+    order: list[int] = np.lexsort((np.arange(len(density)), name_rank, -density)).tolist()
+    return order
 
 
 def _host_share(instance: Instance, option: Option) -> float:

@@ -16,11 +16,12 @@ import numpy as np
 from gangplan.domain.job import Component, Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
-from gangplan.model.as_placed import as_placed
-from gangplan.model.options import Block, Demand, Isolated, Option, Site, component_options, isolated_options
+from gangplan.model.as_placed import AsPlaced, as_placed
+from gangplan.model.options import Block, Option, Site
 from gangplan.model.present import present
 from gangplan.model.program import BoolArray, FloatArray, IntArray
-from gangplan.model.sites import NO_DOMAIN, Nodes, Pools, admits, build_nodes, build_pools
+from gangplan.model.shapes import ShapeTable, build_shapes
+from gangplan.model.sites import NO_DOMAIN, Nodes, Pools, Vector, admits, build_nodes, build_pools
 from gangplan.model.switching import horizon_seconds, lost_seconds
 from gangplan.model.table import OptionTable
 from gangplan.model.terms import terms
@@ -37,8 +38,7 @@ class JobClass:
 
     Attributes:
         jobs: job indices; split back by submit time, then name (decision 43).
-        options: the options, in order of enumeration.
-        start: position of the first option in the instance's option arrays.
+        start, stop: its options in the instance's option arrays.
         queue: index of the queue; -1 without.
         kept: whether it is a running job that may stay where it is.
         must_stay: it may neither be evicted nor moved.
@@ -46,8 +46,8 @@ class JobClass:
     """
 
     jobs: tuple[int, ...]
-    options: tuple[Option, ...]
     start: int
+    stop: int
     queue: int
     kept: bool
     must_stay: bool
@@ -58,6 +58,8 @@ class JobClass:
 class Instance:
     """Everything that the programme, the greedy and the binder read.
 
+    Option arrays run along all options of all classes, class by class.
+
     Attributes:
         round: the input.
         jobs: sorted by name.
@@ -67,10 +69,14 @@ class Instance:
         speeds: throughput of any group anywhere.
         nodes, pools: places.
         classes: what is decided.
-        options: all options, class by class; "option arrays" run along them.
         class_of_job: shape (jobs,).
-        gain: shape (options,), u of each option minus u of not running, in GPU-equivalents.
+        members: shape (classes,), jobs of each class.
+        kept: shape (classes,), whether it is a running job that may stay.
+        distinct: distinct options; many jobs share one.
+        option: shape (options,), index into ``distinct``.
         option_class: shape (options,).
+        devices: shape (options,).
+        gain: shape (options,), u of each option minus u of not running, in GPU-equivalents.
         keep_gain: shape (classes,), the same for KEEP; 0 for waiting classes.
         keep_use: by class: ``{node index: (devices, cpu, memory)}`` of a kept job.
         offset: value of the plan in which nothing runs.
@@ -91,12 +97,16 @@ class Instance:
     nodes: Nodes
     pools: Pools
     classes: tuple[JobClass, ...]
-    options: tuple[Option, ...]
     class_of_job: IntArray
-    gain: FloatArray
+    members: IntArray
+    kept: BoolArray
+    distinct: tuple[Option, ...]
+    option: IntArray
     option_class: IntArray
+    devices: IntArray
+    gain: FloatArray
     keep_gain: FloatArray
-    keep_use: tuple[Mapping[int, tuple[int, int, int]], ...]
+    keep_use: tuple[Mapping[int, Vector], ...]
     offset: float
     blocks: tuple[Block, ...]
     block_index: Mapping[Block, int]
@@ -105,6 +115,14 @@ class Instance:
     queue_names: tuple[str, ...]
     queue_ancestors: tuple[tuple[int, ...], ...]
     weight: FloatArray
+
+    def option_at(self, k: int) -> Option:
+        """The option at position ``k`` of the option arrays."""
+        return self.distinct[int(self.option[k])]
+
+    def options_of(self, job_class: JobClass) -> list[Option]:
+        """The options of a class."""
+        return [self.distinct[o] for o in self.option[job_class.start : job_class.stop].tolist()]
 
 
 def build_instance(round_: Round) -> Instance:
@@ -115,24 +133,33 @@ def build_instance(round_: Round) -> Instance:
     job_index = {job.name: j for j, job in enumerate(jobs)}
     nodes = build_nodes(round_, speeds.type_index, now.kept)
     placements = {job_index[name]: p for name, p in now.kept.items()}
-    forced = {job_index[name]: reason for name, reason in now.forced.items()}
     filters = _Filters(jobs)
-    site = _site(round_, nodes)
-    queue_names = tuple(sorted(q.name for q in round_.queues))
 
-    shapes = _Shapes(speeds, site, filters)
     base = base_weights(round_, jobs)
-    rho = rho_unserved(round_, jobs, base, [shapes.isolated(job.component) for job in jobs], _fleet(nodes))
+    shares = base / base.sum() if len(base) else base
+    components = [job.component for job in jobs]
+    by_filter = [filters.of(component) for component in components]
+    shapes = build_shapes(components, by_filter, speeds, _site(round_, nodes), shares, _fleet(nodes))
+    rho = rho_unserved(round_, jobs, shapes.fair_rate)
     weight = normalise(base * rho**round_.policy.fairness_power)
-    classes = _classes(round_, jobs, shapes, weight, placements, queue_names)
+    base = normalise(base)
 
-    blocks = sorted({d.block for c in classes for o in c.options for d in o.demands}, key=_block_key)
-    split = _split_nodes(nodes, blocks, filters)
-    pools = build_pools(nodes, filters.labels, split)
-    fits = _block_pools(blocks, pools, nodes, filters)
-    gain, keep_gain, offset = _price(
-        round_, jobs, classes, speeds, nodes, normalise(base), weight, placements
-    )
+    queue_names = tuple(sorted(q.name for q in round_.queues))
+    members = _members(jobs, shapes, base, weight)
+    classes, entries = _classes(jobs, members, shapes, placements, queue_names)
+    option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
+    now_placed = {
+        c: as_placed(jobs[k.jobs[0]], placements[k.jobs[0]], speeds, nodes)
+        for c, k in enumerate(classes)
+        if k.kept
+    }
+    option = shapes.option[entries]
+    devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
+    pricing = _Pricing(round_, jobs, classes, now_placed, base, weight)
+    gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option, devices)
+
+    blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
+    pools = build_pools(nodes, filters.labels, _split_nodes(nodes, blocks, filters))
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
     for c, job_class in enumerate(classes):
         class_of_job[list(job_class.jobs)] = c
@@ -141,25 +168,26 @@ def build_instance(round_: Round) -> Instance:
         jobs=jobs,
         job_index=job_index,
         placements=placements,
-        forced=forced,
+        forced={job_index[name]: reason for name, reason in now.forced.items()},
         speeds=speeds,
         nodes=nodes,
         pools=pools,
         classes=classes,
-        options=tuple(option for c in classes for option in c.options),
         class_of_job=class_of_job,
+        members=np.array([len(c.jobs) for c in classes], dtype=np.int64),
+        kept=np.array([c.kept for c in classes], dtype=np.bool_),
+        distinct=shapes.options,
+        option=option,
+        option_class=option_class,
+        devices=devices,
         gain=gain,
-        option_class=np.repeat(np.arange(len(classes)), [len(c.options) for c in classes]),
         keep_gain=keep_gain,
-        keep_use=tuple(
-            as_placed(jobs[c.jobs[0]], placements[c.jobs[0]], speeds, nodes).use if c.kept else {}
-            for c in classes
-        ),
+        keep_use=tuple(now_placed[c].use if c in now_placed else {} for c in range(len(classes))),
         offset=offset,
         blocks=tuple(blocks),
         block_index={block: b for b, block in enumerate(blocks)},
         filters=tuple(filters.groups),
-        block_pools=fits,
+        block_pools=_block_pools(blocks, pools, nodes, filters),
         queue_names=queue_names,
         queue_ancestors=_ancestors(round_, queue_names),
         weight=weight,
@@ -187,49 +215,9 @@ class _Filters:
 
 
 def _filter_key(group: TaskGroup) -> tuple[object, ...]:
+    if not group.node_selector and not group.tolerations:
+        return ()
     return (tuple(sorted(group.node_selector.items())), frozenset(group.tolerations))
-
-
-class _Shapes:
-    """Options by component shape: alike components are enumerated once."""
-
-    def __init__(self, speeds: Speeds, site: Site, filters: _Filters) -> None:
-        self._speeds, self._site, self._filters = speeds, site, filters
-        self._options: dict[object, tuple[Option, ...]] = {}
-        self._isolated: dict[object, tuple[Isolated, ...]] = {}
-
-    def key(self, component: Component) -> tuple[object, ...]:
-        return (
-            component.required_level,
-            component.preferred_level,
-            tuple(
-                (
-                    g.count,
-                    g.allowed_counts,
-                    g.devices_per_task,
-                    g.resources_per_task,
-                    g.accelerator_types,
-                    g.profile,
-                    g.split,
-                    f,
-                )
-                for g, f in zip(component.task_groups, self._filters.of(component), strict=True)
-            ),
-        )
-
-    def options(self, component: Component) -> tuple[Option, ...]:
-        key = self.key(component)
-        if key not in self._options:
-            self._options[key] = component_options(
-                component, self._speeds, self._site, self._filters.of(component)
-            )
-        return self._options[key]
-
-    def isolated(self, component: Component) -> tuple[Isolated, ...]:
-        key = self.key(component)
-        if key not in self._isolated:
-            self._isolated[key] = isolated_options(component, self._speeds)
-        return self._isolated[key]
 
 
 def _site(round_: Round, nodes: Nodes) -> Site:
@@ -241,6 +229,7 @@ def _site(round_: Round, nodes: Nodes) -> Site:
     scopes = range(there.shape[1])
     return Site(
         node_sizes={t: tuple(sorted(s)) for t, s in sorted(sizes.items())},
+        scopes=there.shape[1],
         levels=tuple(s for s in scopes if there[:, s].any()),
         everywhere=frozenset(s for s in scopes if there[:, s].all()),
         merge_types=not any(q.device_limit_by_type for q in round_.queues),
@@ -256,148 +245,182 @@ def _fleet(nodes: Nodes) -> dict[int, int]:
     return fleet
 
 
-def _classes(
-    round_: Round,
-    jobs: Sequence[Job],
-    shapes: _Shapes,
-    weight: FloatArray,
-    placements: Mapping[int, tuple[TaskPlacement, ...]],
-    queue_names: Sequence[str],
-) -> tuple[JobClass, ...]:
-    queue_index = {name: q for q, name in enumerate(queue_names)}
+def _members(
+    jobs: Sequence[Job], shapes: ShapeTable, base: FloatArray, weight: FloatArray
+) -> list[list[int]]:
+    """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     grouped: dict[object, list[int]] = {}
     for j, job in enumerate(jobs):
         key: object = j
         if job.running is None:
+            left = job.work_left if job.deadline is not None else None
             key = (
-                shapes.key(job.component),
+                int(shapes.shape_of_job[j]),
                 job.queue,
                 float(weight[j]),
-                job.weight * round_.policy.priority_weights.get(job.priority, 1.0),
+                float(base[j]),
                 job.deadline,
-                job.work_left if job.deadline is not None else None,
+                left,
             )
         grouped.setdefault(key, []).append(j)
-    classes = []
-    start = 0
     for members in grouped.values():
         members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
-        job = jobs[members[0]]
-        options = shapes.options(job.component)
-        kept = members[0] in placements
-        may = job.capabilities
-        if kept:
-            options = _movable_options(job, placements[members[0]], options)
-        queue = -1 if job.queue is None else queue_index[job.queue]
-        must_run = kept and not may.pausable
-        classes.append(
-            JobClass(
-                jobs=tuple(members),
-                options=options,
-                start=start,
-                queue=queue,
-                kept=kept,
-                must_stay=must_run and not options,
-                must_run=must_run,
-            )
-        )
-        start += len(options)
-    return tuple(classes)
+    return list(grouped.values())
 
 
 def _submitted(job: Job) -> float:
     return float("inf") if job.submit_time is None else job.submit_time
 
 
-def _movable_options(
-    job: Job, placements: Sequence[TaskPlacement], options: tuple[Option, ...]
-) -> tuple[Option, ...]:
+def _classes(
+    jobs: Sequence[Job],
+    members: Sequence[Sequence[int]],
+    shapes: ShapeTable,
+    placements: Mapping[int, tuple[TaskPlacement, ...]],
+    queue_names: Sequence[str],
+) -> tuple[tuple[JobClass, ...], IntArray]:
+    """The classes, and the shape table's entries that are their options."""
+    queue_index = {name: q for q, name in enumerate(queue_names)}
+    classes = []
+    entries = []
+    start = 0
+    for alike in members:
+        job = jobs[alike[0]]
+        shape = int(shapes.shape_of_job[alike[0]])
+        mine = np.arange(shapes.start[shape], shapes.start[shape + 1])
+        kept = alike[0] in placements
+        if kept:
+            mine = _movable(job, placements[alike[0]], shapes, mine)
+        must_run = kept and not job.capabilities.pausable
+        entries.append(mine)
+        classes.append(
+            JobClass(
+                jobs=tuple(alike),
+                start=start,
+                stop=start + len(mine),
+                queue=-1 if job.queue is None else queue_index[job.queue],
+                kept=kept,
+                must_stay=must_run and not len(mine),
+                must_run=must_run,
+            )
+        )
+        start += len(mine)
+    return tuple(classes), np.concatenate(entries) if entries else np.zeros(0, dtype=np.int64)
+
+
+def _movable(
+    job: Job, placements: Sequence[TaskPlacement], shapes: ShapeTable, entries: IntArray
+) -> IntArray:
     """What else a running job may become, given its capabilities (decision 9)."""
     if not job.capabilities.movable:
-        return ()
+        return entries[:0]
     if job.capabilities.resizable:
-        return options
+        return entries
     now = tuple(
         sum(p.tasks for p in placements if p.group == group.name) for group in job.component.task_groups
     )
-    return tuple(option for option in options if option.counts == now)
+    return entries[[shapes.options[o].counts == now for o in shapes.option[entries].tolist()]]
 
 
-def _price(
-    round_: Round,
-    jobs: Sequence[Job],
-    classes: Sequence[JobClass],
-    speeds: Speeds,
-    nodes: Nodes,
-    base: FloatArray,
-    weight: FloatArray,
-    placements: Mapping[int, tuple[TaskPlacement, ...]],
-) -> tuple[FloatArray, FloatArray, float]:
-    """U of every option and of KEEP over not running, and the value of running nothing."""
-    rows: list[tuple[float, ...]] = []
-    gamma = round_.policy.size_exponent
-    for job_class in classes:
-        j = job_class.jobs[0]
-        job = jobs[j]
-        req = size(job.component, round_.policy.reference_host)
-        common = (req, float(base[j]), float(weight[j]))
-        held = restart = lost = 0.0
-        horizon = round_.round_seconds
-        if job_class.kept:
-            kept_option = as_placed(job, placements[j], speeds, nodes)
-            held = float(kept_option.devices) or req
-            restart, lost = job.restart_seconds, lost_seconds(job, round_)
-            horizon = horizon_seconds(job, round_, kept_option.throughput)
-            rate = _rate_needed(job, round_, 0.0)
-            value = req**gamma * kept_option.relative
-            rows.append(
-                (value, *common, kept_option.throughput, rate, kept_option.wider_than_preferred, 0.0, horizon)
-            )
-            rows.append((0.0, *common, 0.0, np.inf, False, (lost + restart) * held, horizon))
-        delay = job.restart_seconds if job.running is not None else 0.0
-        rate = _rate_needed(job, round_, delay)
-        for option in job_class.options:
-            value = req**gamma * option.relative
-            now_held = float(option.devices) or req
-            stop = lost * held + restart * now_held if job_class.kept else 0.0
-            rows.append((value, *common, option.throughput, rate, option.wider_than_preferred, stop, horizon))
-    u = _coefficients(round_, rows)
-    gain, keep_gain, offset, at = [], [], 0.0, 0
-    for job_class in classes:
-        idle = 0.0
-        if job_class.kept:
-            idle = float(u[at + 1])
-            keep_gain.append(float(u[at]) - idle)
-            offset += idle
-            at += 2
-        else:
-            keep_gain.append(0.0)
-        gain.append(u[at : at + len(job_class.options)] - idle)
-        at += len(job_class.options)
-    return (
-        np.concatenate(gain) if gain else np.zeros(0),
-        np.array(keep_gain, dtype=np.float64),
-        offset,
-    )
+class _Pricing:
+    """Values of options, of staying and of not running, term by term."""
 
+    def __init__(
+        self,
+        round_: Round,
+        jobs: Sequence[Job],
+        classes: Sequence[JobClass],
+        now_placed: Mapping[int, AsPlaced],
+        base: FloatArray,
+        weight: FloatArray,
+    ) -> None:
+        self._policy = round_.policy
+        first = [c.jobs[0] for c in classes]
+        mine = [jobs[j] for j in first]
+        self._placed = now_placed
+        self._kept = np.array(sorted(now_placed), dtype=np.int64)
+        self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
+        self._base, self._weight = base[first], weight[first]
+        self._rate = np.array([_rate_needed(job, round_, 0.0) for job in mine])
+        delayed = [job.restart_seconds if job.running is not None else 0.0 for job in mine]
+        self._delayed_rate = np.array(
+            [_rate_needed(j, round_, d) for j, d in zip(mine, delayed, strict=True)]
+        )
+        self._restart = np.zeros(len(classes))
+        self._lost = np.zeros(len(classes))
+        self._held = np.zeros(len(classes))
+        self._horizon = np.full(len(classes), round_.round_seconds)
+        for c, placed in now_placed.items():
+            self._restart[c] = mine[c].restart_seconds
+            self._lost[c] = lost_seconds(mine[c], round_)
+            self._held[c] = float(placed.devices) or self._size[c]
+            self._horizon[c] = horizon_seconds(mine[c], round_, placed.throughput)
 
-def _coefficients(round_: Round, rows: Sequence[tuple[float, ...]]) -> FloatArray:
-    columns = np.array(rows, dtype=np.float64).reshape(len(rows), 9).T
-    table = OptionTable(
-        value=columns[0],
-        size=columns[1],
-        base=columns[2],
-        weight=columns[3],
-        throughput=columns[4],
-        rate_needed=columns[5],
-        wider_than_preferred=columns[6].astype(np.bool_),
-        lost_device_seconds=columns[7],
-        horizon_seconds=columns[8],
-    )
-    total = np.zeros(len(rows), dtype=np.float64)
-    for term in terms():
-        total += term.weight(round_.policy) * term.coefficients(table)
-    return total
+    def gains(
+        self,
+        shapes: ShapeTable,
+        entries: IntArray,
+        option_class: IntArray,
+        option: IntArray,
+        devices: IntArray,
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Gain (u) of every option and of KEEP over not running, and the value of running nothing."""
+        wide = np.array([o.wider_than_preferred for o in shapes.options], dtype=np.bool_)[option]
+        held = np.where(devices > 0, devices, self._size[option_class])
+        moves = np.isin(option_class, self._kept)
+        cost = self._lost[option_class] * self._held[option_class] + self._restart[option_class] * held
+        running = self._worth(
+            option_class,
+            shapes.relative[entries],
+            shapes.throughput[entries],
+            self._delayed_rate[option_class],
+            wide,
+            np.where(moves, cost, 0.0),
+        )
+        kept = self._kept
+        placed = [self._placed[c] for c in kept.tolist()]
+        staying = self._worth(
+            kept,
+            np.array([p.relative for p in placed]),
+            np.array([p.throughput for p in placed]),
+            self._rate[kept],
+            np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
+            np.zeros(len(kept)),
+        )
+        nothing = np.zeros(len(kept))
+        stopped = (self._lost[kept] + self._restart[kept]) * self._held[kept]
+        idle = np.zeros(len(self._size))
+        idle[kept] = self._worth(
+            kept, nothing, nothing, np.full(len(kept), np.inf), np.zeros(len(kept), dtype=np.bool_), stopped
+        )
+        keep_gain = np.zeros(len(self._size))
+        keep_gain[kept] = staying - idle[kept]
+        return running - idle[option_class], keep_gain, float(idle.sum())
+
+    def _worth(
+        self,
+        classes: IntArray,
+        relative: FloatArray,
+        throughput: FloatArray,
+        rate_needed: FloatArray,
+        wider_than_preferred: BoolArray,
+        lost_device_seconds: FloatArray,
+    ) -> FloatArray:
+        table = OptionTable(
+            value=self._size[classes] ** self._policy.size_exponent * relative,
+            size=self._size[classes],
+            base=self._base[classes],
+            weight=self._weight[classes],
+            throughput=throughput,
+            rate_needed=rate_needed,
+            wider_than_preferred=wider_than_preferred,
+            lost_device_seconds=lost_device_seconds,
+            horizon_seconds=self._horizon[classes],
+        )
+        total = np.zeros(len(classes), dtype=np.float64)
+        for term in terms():
+            total += term.weight(self._policy) * term.coefficients(table)
+        return total
 
 
 def _rate_needed(job: Job, round_: Round, delay: float) -> float:
@@ -495,6 +518,3 @@ def _ancestors(round_: Round, names: Sequence[str]) -> tuple[tuple[int, ...], ..
             here = parent[here]
         chains.append(tuple(chain))
     return tuple(chains)
-
-
-__all__ = ["Demand", "Instance", "JobClass", "build_instance"]

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gangplan.model.instance import Instance
+from gangplan.model.options import Option
 from gangplan.model.program import FloatArray, IntArray
 from gangplan.model.sites import NO_DOMAIN
 
@@ -56,8 +57,8 @@ class Layout:
         instance: the round as arrays.
         option_column: shape (options,), -1 where the option cannot or need not be taken.
         keep_column: shape (classes,), -1 for waiting classes.
-        option_kind: by option with a column: its gang kind.
-        kind_options: options of each gang kind.
+        kinds: gang kind of every distinct option.
+        kind_columns: columns of the options of each gang kind.
         gang_column: column by (kind, domain); kinds of scope ``cluster`` or single blocks have none.
         flow_pools: ``(pool, column)`` by flow.
         pool_flows: ``(flow, column)`` by pool.
@@ -72,8 +73,8 @@ class Layout:
     instance: Instance
     option_column: IntArray
     keep_column: IntArray
-    option_kind: Mapping[int, GangKind]
-    kind_options: Mapping[GangKind, tuple[int, ...]]
+    kinds: tuple[GangKind, ...]
+    kind_columns: Mapping[GangKind, IntArray]
     gang_column: Mapping[tuple[GangKind, Domain], int]
     flow_pools: Mapping[Flow, tuple[tuple[int, int], ...]]
     pool_flows: tuple[tuple[tuple[Flow, int], ...], ...]
@@ -85,6 +86,10 @@ class Layout:
     lower: FloatArray
     upper: FloatArray
     families: tuple[tuple[str, int, int], ...]
+
+    def kind(self, k: int) -> GangKind:
+        """Gang kind of the option at position ``k`` of the option arrays."""
+        return self.kinds[self.instance.option[k]]
 
 
 def flow_of(kind: GangKind, block: int, domain: Domain) -> Flow:
@@ -99,58 +104,52 @@ def is_direct(kind: GangKind, node_scope: int) -> bool:
 
 def build_layout(instance: Instance) -> Layout:
     """Number the columns."""
-    options = instance.options
     node_scope = len(instance.speeds.scopes) - 1
     reach = _Reach(instance)
-    objective: list[float] = []
-    lower: list[float] = []
-    upper: list[float] = []
-    families: list[tuple[str, int, int]] = []
+    kinds = tuple(_kind(instance, option) for option in instance.distinct)
+    reachable = np.array([bool(reach.domains(kind)) for kind in kinds], dtype=np.bool_)
+    must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
+    must_stay = np.array([c.must_stay for c in instance.classes], dtype=np.bool_)
+    taken = (instance.gain > 0.0) | must_run[instance.option_class]
+    taken &= ~must_stay[instance.option_class] & reachable[instance.option]
+    chosen = np.flatnonzero(taken)
+    kept = np.flatnonzero(instance.kept)
+    option_column = np.full(len(instance.option), -1, dtype=np.int64)
+    option_column[chosen] = np.arange(len(chosen))
+    keep_column = np.full(len(instance.classes), -1, dtype=np.int64)
+    keep_column[kept] = len(chosen) + np.arange(len(kept))
+    wanted = instance.members[instance.option_class[chosen]]
+    objective = [*instance.gain[chosen].tolist(), *instance.keep_gain[kept].tolist()]
+    lower = [*np.zeros(len(chosen)).tolist(), *must_stay[kept].astype(np.float64).tolist()]
+    upper = [*wanted.astype(np.float64).tolist(), *np.ones(len(kept)).tolist()]
+    families = [("option", 0, len(chosen)), ("keep", len(chosen), len(objective))]
 
     def begin() -> int:
         return len(objective)
 
-    def column(value: float, most: float, least: float = 0.0) -> int:
-        objective.append(value)
-        lower.append(least)
+    def column(most: float) -> int:
+        objective.append(0.0)
+        lower.append(0.0)
         upper.append(most)
         return len(objective) - 1
 
-    option_column = np.full(len(options), -1, dtype=np.int64)
-    option_kind: dict[int, GangKind] = {}
-    kind_options: dict[GangKind, list[int]] = defaultdict(list)
-    at = begin()
-    for k, option in enumerate(options):
-        job_class = instance.classes[instance.option_class[k]]
-        kind = (
-            option.scope,
-            tuple((instance.block_index[d.block], d.multiplicity) for d in option.demands),
-            option.apart,
-        )
-        worth = instance.gain[k] > 0.0 or job_class.must_run
-        if not worth or job_class.must_stay or not reach.domains(kind):
-            continue
-        option_column[k] = column(float(instance.gain[k]), float(len(job_class.jobs)))
-        option_kind[k] = kind
-        kind_options[kind].append(k)
-    families.append(("option", at, begin()))
-
-    keep_column = np.full(len(instance.classes), -1, dtype=np.int64)
-    at = begin()
-    for c, job_class in enumerate(instance.classes):
-        if job_class.kept:
-            keep_column[c] = column(float(instance.keep_gain[c]), 1.0, float(job_class.must_stay))
-    families.append(("keep", at, begin()))
+    kind_columns: dict[GangKind, IntArray] = {}
+    kind_wanted: dict[GangKind, int] = {}
+    distinct = instance.option[chosen]
+    for d in np.unique(distinct).tolist():
+        mine = np.flatnonzero(distinct == d)
+        kind = kinds[d]
+        kind_columns[kind] = np.concatenate([kind_columns.get(kind, mine[:0]), mine])
+        kind_wanted[kind] = kind_wanted.get(kind, 0) + int(wanted[mine].sum())
 
     gang_column: dict[tuple[GangKind, Domain], int] = {}
     flows: dict[Flow, None] = {}
     at = begin()
-    for kind, members in kind_options.items():
-        wanted = sum(len(instance.classes[instance.option_class[k]].jobs) for k in members)
+    for kind in kind_columns:
         for domain in reach.domains(kind):
             if not is_direct(kind, node_scope):
                 most = reach.most(kind, domain)
-                gang_column[kind, domain] = column(0.0, float(min(wanted, most)))
+                gang_column[kind, domain] = column(float(min(kind_wanted[kind], most)))
             for block, _ in kind[1]:
                 flows[flow_of(kind, block, domain)] = None
     families.append(("gang", at, begin()))
@@ -164,7 +163,7 @@ def build_layout(instance: Instance) -> Layout:
         for p in reach.pools(domain):
             copies = int(instance.block_pools[block, p])
             if copies:
-                y = column(0.0, float(copies * int(instance.pools.size[p])))
+                y = column(float(copies * int(instance.pools.size[p])))
                 places.append((p, y))
                 pool_flows[p].append((flow, y))
         flow_pools[flow] = tuple(places)
@@ -198,7 +197,7 @@ def build_layout(instance: Instance) -> Layout:
                     Room(
                         node=node,
                         size=size,
-                        column=-1 if exact else column(0.0, float(most)),
+                        column=-1 if exact else column(float(most)),
                         constant=most,
                         keep=tuple((c, most - (capacity - amount) // size) for c, amount in devices),
                     )
@@ -210,8 +209,8 @@ def build_layout(instance: Instance) -> Layout:
         instance=instance,
         option_column=option_column,
         keep_column=keep_column,
-        option_kind=option_kind,
-        kind_options={kind: tuple(members) for kind, members in kind_options.items()},
+        kinds=kinds,
+        kind_columns=kind_columns,
         gang_column=gang_column,
         flow_pools=flow_pools,
         pool_flows=tuple(tuple(flows_) for flows_ in pool_flows),
@@ -224,6 +223,11 @@ def build_layout(instance: Instance) -> Layout:
         upper=np.array(upper, dtype=np.float64),
         families=tuple(families),
     )
+
+
+def _kind(instance: Instance, option: Option) -> GangKind:
+    demands = tuple((instance.block_index[d.block], d.multiplicity) for d in option.demands)
+    return option.scope, demands, option.apart
 
 
 class _Reach:

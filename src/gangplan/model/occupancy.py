@@ -49,7 +49,7 @@ class Occupancy:
         for node, tasks in placed.spots:
             for group, count in zip(groups, tasks, strict=True):
                 self.free[node] -= np.array(task_vector(group), dtype=np.int64) * count
-        option = self.instance.options[placed.option]
+        option = self.instance.option_at(placed.option)
         self.take_quota(self.instance.classes[int(self.instance.class_of_job[j])], option, 1)
 
     def can_stay(self, c: int) -> bool:

@@ -46,7 +46,7 @@ def price_devices(instance: Instance, steps: int = STEPS) -> Prices:
     capacity = use.capacity
     price = np.zeros(len(capacity))
     best_price, best = price, np.inf
-    devices = np.maximum([option.devices for option in instance.options], 1)
+    devices = np.maximum(instance.devices, 1)
     stride = float((instance.gain / devices).max(initial=0.0))
     for step in range(steps):
         bound, demand = use.evaluate(price)
@@ -69,54 +69,56 @@ class _Use:
         types = len(instance.speeds.type_names)
         self.instance = instance
         self.capacity = np.zeros(types)
-        for n, type_ in enumerate(instance.nodes.type_of.tolist()):
-            if type_ >= 0:
-                self.capacity[type_] += instance.nodes.capacity[n, 0]
-        self.option = np.zeros((len(instance.options), types))
-        self.merged = []
-        for k, option in enumerate(instance.options):
+        has = instance.nodes.type_of >= 0
+        np.add.at(self.capacity, instance.nodes.type_of[has], instance.nodes.capacity[has, 0])
+        distinct = np.zeros((len(instance.distinct), types))
+        serves = np.zeros((len(instance.distinct), types), dtype=np.bool_)
+        for o, option in enumerate(instance.distinct):
             for type_, devices in option.devices_by_type:
-                self.option[k, type_] = devices
+                distinct[o, type_] = devices
             if option.devices and not option.devices_by_type:
-                self.merged.append((k, list(option.demands[0].block.types)))
+                serves[o, list(option.demands[0].block.types)] = True
+        self._distinct, self._serves = distinct, serves
+        self._devices = np.array([o.devices for o in instance.distinct], dtype=np.float64)
         self.keep = np.zeros((len(instance.classes), types))
         for c, held in enumerate(instance.keep_use):
             for n, amounts in held.items():
                 if amounts[0]:
                     self.keep[c, instance.nodes.type_of[n]] += amounts[0]
-        self.members = np.array([len(c.jobs) for c in instance.classes], dtype=np.float64)
-        self.floor = np.array([-np.inf if c.must_run else 0.0 for c in instance.classes], dtype=np.float64)
+        self._floor = np.array([-np.inf if c.must_run else 0.0 for c in instance.classes], dtype=np.float64)
+        self._some = np.array([c.start for c in instance.classes if c.stop > c.start], dtype=np.int64)
+        self._with = np.array([c for c, k in enumerate(instance.classes) if k.stop > k.start], dtype=np.int64)
+
+    def _demand(self, price: FloatArray) -> FloatArray:
+        """What each distinct option holds, shape (distinct, types); merged types go to the cheapest."""
+        demand = self._distinct.copy()
+        merged = np.flatnonzero(self._serves.any(axis=1))
+        cheapest = np.where(self._serves[merged], price, np.inf).argmin(axis=1)
+        demand[merged, cheapest] += self._devices[merged]
+        return demand
 
     def option_cost(self, price: FloatArray) -> FloatArray:
-        """Price of each option; options of merged types go to the cheapest."""
-        cost: FloatArray = self.option @ price
-        for k, types in self.merged:
-            cost[k] = float(price[types].min()) * self.instance.options[k].devices
+        """Price of each option, shape (options,)."""
+        cost: FloatArray = (self._demand(price) @ price)[self.instance.option]
         return cost
 
     def evaluate(self, price: FloatArray) -> tuple[float, FloatArray]:
         """The bound at ``price``, and the devices that the best choices hold, shape (types,)."""
         instance = self.instance
-        if not len(self.members):
-            return instance.offset + float(price @ self.capacity), np.zeros_like(price)
-        profit = instance.gain - self.option_cost(price)
-        best = self.floor.copy()
-        np.maximum.at(best, instance.option_class, profit)
-        kept = np.array([c.kept for c in instance.classes])
-        keep_profit = np.where(kept, instance.keep_gain - self.keep @ price, -np.inf)
+        demand = self._demand(price)
+        profit = instance.gain - (demand @ price)[instance.option]
+        best = self._floor.copy()
+        if len(self._some):
+            best[self._with] = np.maximum(best[self._with], np.maximum.reduceat(profit, self._some))
+        keep_profit = np.where(instance.kept, instance.keep_gain - self.keep @ price, -np.inf)
         stays = keep_profit >= best
         best = np.maximum(best, keep_profit)
-        demand = self.keep[stays].sum(axis=0)
-        chosen = np.flatnonzero((profit >= best[instance.option_class]) & ~stays[instance.option_class])
+        mine = best[instance.option_class]
+        chosen = np.flatnonzero((profit >= mine) & ~stays[instance.option_class])
+        chosen = chosen[profit[chosen] > self._floor[instance.option_class[chosen]]]
         _, first = np.unique(instance.option_class[chosen], return_index=True)
         chosen = chosen[first]
-        chosen = chosen[profit[chosen] > self.floor[instance.option_class[chosen]]]
-        demand = demand + (self.option[chosen] * self.members[instance.option_class[chosen], None]).sum(
-            axis=0
-        )
-        for k, types in self.merged:
-            if k in set(chosen.tolist()) and types:
-                cheapest = types[int(np.argmin(price[types]))]
-                demand[cheapest] += instance.options[k].devices * self.members[instance.option_class[k]]
-        bound = instance.offset + float((best * self.members).sum()) + float(price @ self.capacity)
-        return bound, demand
+        members = instance.members[instance.option_class[chosen], None]
+        used = self.keep[stays].sum(axis=0) + (demand[instance.option[chosen]] * members).sum(axis=0)
+        bound = instance.offset + float((best * instance.members).sum()) + float(price @ self.capacity)
+        return bound, used

@@ -6,6 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from gangplan.model.program import FloatArray, IntArray
+
 INFINITY = math.inf
 
 
@@ -40,6 +44,39 @@ class Rows:
         self.start.append(len(self.column))
         self.lower.append(lower)
         self.upper.append(upper)
+
+    def add_arrays(
+        self, columns: IntArray, values: FloatArray, upper: float = INFINITY, lower: float = -INFINITY
+    ) -> None:
+        """Add one row from arrays; columns are distinct, zeros are dropped, empty rows skipped."""
+        kept = np.flatnonzero(values)
+        if len(kept):
+            self.column.extend(columns[kept].tolist())
+            self.value.extend(values[kept].tolist())
+            self.start.append(len(self.column))
+            self.lower.append(lower)
+            self.upper.append(upper)
+
+    def add_grouped(
+        self, row_of: IntArray, columns: IntArray, values: FloatArray, upper: FloatArray, lower: FloatArray
+    ) -> None:
+        """Add one row for every group of entries that has any.
+
+        Args:
+            row_of: shape (entries,), the group of each entry.
+            columns: shape (entries,), distinct within a group.
+            values: shape (entries,), no zeros.
+            upper: shape (groups,).
+            lower: shape (groups,).
+        """
+        order = np.argsort(row_of, kind="stable")
+        counts = np.bincount(row_of, minlength=len(upper))
+        some = np.flatnonzero(counts)
+        self.start.extend((np.cumsum(counts[some]) + len(self.column)).tolist())
+        self.column.extend(columns[order].tolist())
+        self.value.extend(values[order].tolist())
+        self.lower.extend(lower[some].tolist())
+        self.upper.extend(upper[some].tolist())
 
     def __len__(self) -> int:
         return len(self.lower)

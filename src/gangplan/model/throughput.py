@@ -39,10 +39,13 @@ class Speeds:
 
     def group(self, group: TaskGroup, type_: int, count: int) -> tuple[float, ...]:
         """X of a device group by scope, widest first; 0 where the option does not exist."""
-        if group.profile is None:
-            speed = self.relative[type_] * count * group.devices_per_task
-            return (speed,) * len(self.scopes)
-        return self.profiles[group.profile].get((type_, count), (0.0,) * len(self.scopes))
+        return self.curve(group, group.profile, type_, count)
+
+    def curve(self, group: TaskGroup, profile: str | None, type_: int, count: int) -> tuple[float, ...]:
+        """The same for a group like ``group`` with another profile."""
+        if profile is None:
+            return (self.relative[type_] * count * group.devices_per_task,) * len(self.scopes)
+        return self.profiles[profile].get((type_, count), (0.0,) * len(self.scopes))
 
     def allowed_types(self, group: TaskGroup) -> tuple[int, ...]:
         """Type indices that ``group`` may use, whether present or not."""

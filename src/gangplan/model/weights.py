@@ -6,13 +6,12 @@ the predicted finish of the job when it is not served this round, over its finis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
-from gangplan.model.options import Isolated
 from gangplan.model.program import FloatArray
 
 RHO_CLIP = (0.25, 8.0)
@@ -29,40 +28,26 @@ def normalise(weights: FloatArray) -> FloatArray:
     return weights / np.median(weights) if len(weights) else weights
 
 
-def rho_unserved(
-    round_: Round,
-    jobs: Sequence[Job],
-    base: FloatArray,
-    isolated: Sequence[Sequence[Isolated]],
-    devices_of_type: Mapping[int, int],
-) -> FloatArray:
-    """Clipped rho of every job if it waits this round, shape (jobs,)."""
-    contention = float(base.sum())
+def rho_unserved(round_: Round, jobs: Sequence[Job], fair_rate: FloatArray) -> FloatArray:
+    """Clipped rho of every job if it waits this round, shape (jobs,).
+
+    Args:
+        round_: the round.
+        jobs: in the order of all job arrays.
+        fair_rate: shape (jobs,), x_iso, work units per second.
+    """
     rho = np.ones(len(jobs), dtype=np.float64)
     for j, job in enumerate(jobs):
-        if job.submit_time is None or job.work_left is None:
-            continue
-        fair_rate = _fair_rate(isolated[j], float(base[j]) / contention, devices_of_type)
-        if fair_rate <= 0.0:
+        rate = float(fair_rate[j])
+        if job.submit_time is None or job.work_left is None or rate <= 0.0:
             continue
         age = max(0.0, round_.now - job.submit_time)
-        pace = (job.work_done + fair_rate * round_.round_seconds) / (age + round_.round_seconds)
+        pace = (job.work_done + rate * round_.round_seconds) / (age + round_.round_seconds)
         shared_finish = age + round_.round_seconds + job.work_left / pace
         if job.fair_finish_age is not None:
             fair_finish = job.fair_finish_age
         else:
-            fair_finish = age + max(0.0, job.work_done + job.work_left - job.fair_progress) / fair_rate
+            fair_finish = age + max(0.0, job.work_done + job.work_left - job.fair_progress) / rate
         if fair_finish > 0.0:
             rho[j] = shared_finish / fair_finish
     return np.clip(rho, *RHO_CLIP)
-
-
-def _fair_rate(ways: Sequence[Isolated], share: float, devices_of_type: Mapping[int, int]) -> float:
-    """x_iso: the best way to run on a share of every type, time-shared where the gang is larger."""
-    best = 0.0
-    for way in ways:
-        fraction = 1.0
-        for type_, devices in way.devices_by_type:
-            fraction = min(fraction, devices_of_type.get(type_, 0) * share / devices)
-        best = max(best, way.throughput * fraction)
-    return best

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gangplan.model.layout import ROOT, Flow, flow_of, is_direct
 from gangplan.model.rows import Rows
 from gangplan.model.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.model.layout import Layout
+    from gangplan.model.program import IntArray
     from gangplan.model.reading import Reading
 
 NAME = "gang"
@@ -50,16 +53,20 @@ def violations(reading: Reading) -> list[Violation]:
 def rows(layout: Layout) -> Rows:
     """All blocks of a gang lie somewhere: for every flow, blocks asked for are at most blocks placed."""
     node_scope = len(layout.instance.speeds.scopes) - 1
-    wanted: dict[Flow, list[tuple[int, float]]] = defaultdict(list)
-    for kind, options in layout.kind_options.items():
-        for block, multiplicity in kind[1]:
-            if is_direct(kind, node_scope):
-                columns = [int(layout.option_column[k]) for k in options]
-                wanted[flow_of(kind, block, ROOT)].extend((column, float(multiplicity)) for column in columns)
+    wanted: dict[Flow, list[tuple[IntArray, int]]] = defaultdict(list)
+    for kind, columns in layout.kind_columns.items():
+        if is_direct(kind, node_scope):
+            for block, multiplicity in kind[1]:
+                wanted[flow_of(kind, block, ROOT)].append((columns, multiplicity))
     for (kind, domain), column in layout.gang_column.items():
         for block, multiplicity in kind[1]:
-            wanted[flow_of(kind, block, domain)].append((column, float(multiplicity)))
+            wanted[flow_of(kind, block, domain)].append((np.array([column]), multiplicity))
     found = Rows()
     for flow, places in layout.flow_pools.items():
-        found.add([*wanted[flow], *((column, -1.0) for _, column in places)], upper=0.0)
+        asked = np.zeros(layout.columns)
+        for columns, multiplicity in wanted[flow]:
+            asked[columns] += multiplicity
+        asked[[column for _, column in places]] = -1.0
+        used = np.flatnonzero(asked)
+        found.add_arrays(used, asked[used], upper=0.0)
     return found

@@ -7,16 +7,19 @@ P25). Unset is unlimited; 0 is none at all (property P14). CPU-only jobs hold no
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from gangplan.model.rows import Rows
 from gangplan.model.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.domain.queue import Queue
+    from gangplan.model.instance import Instance
     from gangplan.model.layout import Layout
+    from gangplan.model.program import BoolArray
     from gangplan.model.reading import Change, Holding, Reading
 
 NAME = "quota"
@@ -84,38 +87,35 @@ def rows(layout: Layout) -> Rows:
     """Devices held by a queue's subtree, in all and by type; a limit that is broken now may not get worse."""
     instance, found = layout.instance, Rows()
     limits = {queue.name: queue for queue in instance.round.queues}
-    members: dict[int, list[int]] = defaultdict(list)
-    for c, job_class in enumerate(instance.classes):
-        if job_class.queue >= 0:
-            for queue in instance.queue_ancestors[job_class.queue]:
-                members[queue].append(c)
     for q, name in enumerate(instance.queue_names):
-        queue = limits[name]
-        if queue.device_limit is not None:
-            _limit_row(layout, members[q], None, queue.device_limit, found)
-        for type_name, limit in sorted(queue.device_limit_by_type.items()):
-            type_ = instance.speeds.type_index[type_name]
-            _limit_row(layout, members[q], type_, limit, found)
+        inside = [c.queue >= 0 and q in instance.queue_ancestors[c.queue] for c in instance.classes]
+        members = np.array(inside, dtype=np.bool_)
+        most = limits[name].device_limit
+        if most is not None:
+            _limit_row(layout, members, None, most, found)
+        for type_name, limit in sorted(limits[name].device_limit_by_type.items()):
+            _limit_row(layout, members, instance.speeds.type_index[type_name], limit, found)
     return found
 
 
-def _limit_row(layout: Layout, classes: list[int], type_: int | None, limit: int, found: Rows) -> None:
+def _limit_row(layout: Layout, members: BoolArray, type_: int | None, limit: int, found: Rows) -> None:
     instance = layout.instance
-    entries: list[tuple[int, float]] = []
-    present = 0
-    for c in classes:
-        job_class = instance.classes[c]
-        for i, option in enumerate(job_class.options):
-            column = int(layout.option_column[job_class.start + i])
-            devices = option.devices if type_ is None else dict(option.devices_by_type).get(type_, 0)
-            if column >= 0:
-                entries.append((column, float(devices)))
-        if job_class.kept:
-            held = sum(
-                amounts[0]
-                for node, amounts in instance.keep_use[c].items()
-                if type_ is None or instance.nodes.type_of[node] == type_
-            )
-            present += held
-            entries.append((int(layout.keep_column[c]), float(held)))
-    found.add(entries, upper=float(max(limit, present)))
+    devices = np.array(
+        [o.devices if type_ is None else dict(o.devices_by_type).get(type_, 0) for o in instance.distinct],
+        dtype=np.float64,
+    )
+    chosen = np.flatnonzero(members[instance.option_class] & (layout.option_column >= 0))
+    kept = np.flatnonzero(members & (layout.keep_column >= 0))
+    held = np.array([float(_devices_held(instance, c, type_)) for c in kept.tolist()])
+    found.add_arrays(
+        np.concatenate([layout.option_column[chosen], layout.keep_column[kept]]),
+        np.concatenate([devices[instance.option[chosen]], held]),
+        upper=float(max(limit, held.sum())),
+    )
+
+
+def _devices_held(instance: Instance, c: int, type_: int | None) -> int:
+    """Devices that a running class holds now."""
+    types = instance.nodes.type_of
+    use = instance.keep_use[c].items()
+    return sum(amounts[0] for node, amounts in use if type_ is None or types[node] == type_)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.model.outcome import Status
 from gangplan.model.rows import INFINITY, Rows
@@ -157,10 +159,15 @@ def _revision(kind: str, name: str, reading: Reading) -> str | None:
 def rows(layout: Layout) -> Rows:
     """One option per component: as many choices as a class has members, KEEP among them."""
     instance, found = layout.instance, Rows()
-    for c, job_class in enumerate(instance.classes):
-        columns = [int(layout.option_column[job_class.start + i]) for i in range(len(job_class.options))]
-        keep = int(layout.keep_column[c])
-        entries = [(column, 1.0) for column in [*columns, keep] if column >= 0]
-        most = float(len(job_class.jobs))
-        found.add(entries, upper=most, lower=most if job_class.must_run else -INFINITY)
+    chosen = np.flatnonzero(layout.option_column >= 0)
+    kept = np.flatnonzero(layout.keep_column >= 0)
+    members = instance.members.astype(np.float64)
+    must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
+    found.add_grouped(
+        np.concatenate([instance.option_class[chosen], kept]),
+        np.concatenate([layout.option_column[chosen], layout.keep_column[kept]]),
+        np.ones(len(chosen) + len(kept)),
+        upper=members,
+        lower=np.where(must_run, members, -INFINITY),
+    )
     return found

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gangplan.domain.job import TaskGroup, TaskSplit
 from gangplan.model.layout import ROOT, flow_of
 from gangplan.model.outcome import Status
@@ -79,9 +81,10 @@ def rows(layout: Layout) -> Rows:
         domains[kind].append(column)
     found = Rows()
     for kind, columns in domains.items():
-        chosen = [(int(layout.option_column[k]), 1.0) for k in layout.kind_options[kind]]
-        found.add([*chosen, *((column, -1.0) for column in columns)], upper=0.0)
-    for kind in layout.kind_options:
+        chosen = layout.kind_columns[kind]
+        values = np.concatenate([np.ones(len(chosen)), -np.ones(len(columns))])
+        found.add_arrays(np.concatenate([chosen, columns]), values, upper=0.0)
+    for kind in layout.kind_columns:
         if kind[2]:
             _apart_rows(layout, kind, found)
     return found
@@ -97,7 +100,7 @@ def _apart_rows(layout: Layout, kind: GangKind, found: Rows) -> None:
     node_scope = len(instance.speeds.scopes) - 1
     gangs = {domain: [(column, 1.0)] for (k, domain), column in layout.gang_column.items() if k == kind}
     if not gangs:
-        gangs[ROOT] = [(int(layout.option_column[k]), 1.0) for k in layout.kind_options[kind]]
+        gangs[ROOT] = [(column, 1.0) for column in layout.kind_columns[kind].tolist()]
     blocks = sum(multiplicity for _, multiplicity in kind[1])
     for domain, counts in gangs.items():
         for scope in kind[2]:

@@ -1,0 +1,363 @@
+"""Shapes: how fast alike components run under their options, many jobs at a time.
+
+Components that are alike in all but their throughput profiles have one **structure**, enumerated once; each
+set of profiles is a row. Everything that depends on throughput is then an array of shape (rows, options):
+which options exist, at which narrower scopes a job would run slower (so that its tasks must lie apart),
+which options another one contains, and which differ in the accelerator type only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gangplan.domain.job import Component, TaskGroup
+from gangplan.model.options import (
+    Choice,
+    Option,
+    Site,
+    choice_options,
+    choices,
+    contains,
+    devices_by_type,
+    merge_key,
+    merged,
+)
+from gangplan.model.program import BoolArray, FloatArray, IntArray
+from gangplan.model.sites import CPU_ONLY
+from gangplan.model.throughput import Speeds
+
+_Entries = tuple[IntArray, IntArray, FloatArray, FloatArray]
+"""Row, option, relative throughput and throughput, one entry per kept option of every row."""
+
+_NOTHING: _Entries = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShapeTable:
+    """Options of every shape, flat, shape by shape.
+
+    Attributes:
+        shape_of_job: shape (jobs,), the job's shape.
+        start: shape (shapes + 1,), where each shape's entries begin.
+        option: shape (entries,), index into ``options``.
+        relative: shape (entries,), X / X_ref of the slowest group.
+        throughput: shape (entries,), work units per second.
+        options: distinct options.
+        fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
+    """
+
+    shape_of_job: IntArray
+    start: IntArray
+    option: IntArray
+    relative: FloatArray
+    throughput: FloatArray
+    options: tuple[Option, ...]
+    fair_rate: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Structure:
+    """What alike components share.
+
+    Attributes:
+        component: one of them.
+        choices: all choices on types that are there.
+        options: their options.
+        choice: shape (options,), the choice of each.
+        scope: shape (options,).
+        contained: pairs (narrow, wide) of options.
+        mergeable: sets of options that differ in the type only.
+        isolated: all choices on catalogued types, for the fair self.
+    """
+
+    component: Component
+    choices: tuple[Choice, ...]
+    options: tuple[Option, ...]
+    choice: IntArray
+    scope: IntArray
+    contained: tuple[tuple[int, int], ...]
+    mergeable: tuple[tuple[int, ...], ...]
+    isolated: tuple[Choice, ...]
+
+
+def build_shapes(
+    components: Sequence[Component],
+    filters: Sequence[tuple[int, ...]],
+    speeds: Speeds,
+    site: Site,
+    shares: FloatArray,
+    fleet: Mapping[int, int],
+) -> ShapeTable:
+    """Evaluate all components.
+
+    Args:
+        components: by job.
+        filters: filter index of every task group, by job.
+        speeds: throughput of any group anywhere.
+        site: what is there.
+        shares: shape (jobs,), each job's fair share of every type, as a fraction.
+        fleet: usable devices by type.
+    """
+    structures: dict[object, list[int]] = {}
+    for j, component in enumerate(components):
+        structures.setdefault(_structure_key(component, filters[j]), []).append(j)
+    register = _Register()
+    shape_of_job = np.zeros(len(components), dtype=np.int64)
+    fair_rate = np.zeros(len(components), dtype=np.float64)
+    entries: list[_Entries] = []
+    shapes = 0
+    for jobs in structures.values():
+        structure = _structure(components[jobs[0]], filters[jobs[0]], speeds, site)
+        rows: dict[tuple[str | None, ...], int] = {}
+        row_of = [
+            rows.setdefault(tuple(g.profile for g in components[j].task_groups), len(rows)) for j in jobs
+        ]
+        curves = _curves(structure, list(rows), speeds)
+        row, option, relative, throughput = _rows(structure, curves, speeds, site, register)
+        entries.append((row + shapes, option, relative, throughput))
+        shape_of_job[jobs] = np.array(row_of) + shapes
+        fair_rate[jobs] = _fair_rates(structure, curves, speeds, np.array(row_of), shares[jobs], fleet)
+        shapes += len(rows)
+    row, option, relative, throughput = (
+        np.concatenate(parts) for parts in zip(_NOTHING, *entries, strict=True)
+    )
+    return ShapeTable(
+        shape_of_job=shape_of_job,
+        start=np.searchsorted(row, np.arange(shapes + 1)),
+        option=option,
+        relative=relative,
+        throughput=throughput,
+        options=register.options,
+        fair_rate=fair_rate,
+    )
+
+
+def _structure_key(component: Component, filters: tuple[int, ...]) -> tuple[object, ...]:
+    return (
+        component.required_level,
+        component.preferred_level,
+        filters,
+        tuple(
+            (
+                g.count,
+                g.allowed_counts,
+                g.devices_per_task,
+                g.resources_per_task,
+                g.accelerator_types,
+                g.profile is None,
+                g.split,
+            )
+            for g in component.task_groups
+        ),
+    )
+
+
+def _structure(component: Component, filters: tuple[int, ...], speeds: Speeds, site: Site) -> _Structure:
+    required = 0 if component.required_level is None else speeds.scopes.index(component.required_level)
+    preferred = 0 if component.preferred_level is None else speeds.scopes.index(component.preferred_level)
+    here = [
+        [t for t in _types(g, speeds) if t == CPU_ONLY or t in site.node_sizes] for g in component.task_groups
+    ]
+    found = tuple(choices(component, here))
+    options: list[Option] = []
+    choice: list[int] = []
+    for c, one in enumerate(found):
+        for option in choice_options(component, one, site, filters, required=required, preferred=preferred):
+            options.append(option)
+            choice.append(c)
+    by_choice: dict[int, list[int]] = {}
+    for o, c in enumerate(choice):
+        by_choice.setdefault(c, []).append(o)
+    alike: dict[object, list[int]] = {}
+    if site.merge_types:
+        for o, option in enumerate(options):
+            key = merge_key(option)
+            if key is not None:
+                alike.setdefault(key, []).append(o)
+    return _Structure(
+        component=component,
+        choices=found,
+        options=tuple(options),
+        choice=np.array(choice, dtype=np.int64),
+        scope=np.array([option.scope for option in options], dtype=np.int64),
+        contained=tuple(
+            (narrow, wide)
+            for members in by_choice.values()
+            for narrow in members
+            for wide in members
+            if contains(options[wide], options[narrow], component, site)
+        ),
+        mergeable=tuple(tuple(members) for members in alike.values() if len(members) > 1),
+        isolated=tuple(choices(component, [_types(g, speeds) for g in component.task_groups])),
+    )
+
+
+def _types(group: TaskGroup, speeds: Speeds) -> tuple[int, ...]:
+    return speeds.allowed_types(group) if group.devices_per_task else (CPU_ONLY,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curves:
+    """X of every device group, by row.
+
+    Attributes:
+        pairs: by group: position of (type, count).
+        values: by group: shape (rows, pairs, scopes), work units per second.
+        reference: by group: shape (rows,), X_ref.
+    """
+
+    pairs: Mapping[int, Mapping[tuple[int, int], int]]
+    values: Mapping[int, FloatArray]
+    reference: Mapping[int, FloatArray]
+
+
+def _curves(structure: _Structure, rows: Sequence[tuple[str | None, ...]], speeds: Speeds) -> _Curves:
+    pairs: dict[int, dict[tuple[int, int], int]] = {}
+    values: dict[int, FloatArray] = {}
+    reference: dict[int, FloatArray] = {}
+    for g, group in enumerate(structure.component.task_groups):
+        if not group.devices_per_task:
+            continue
+        counts = sorted({*group.allowed_counts, group.count})
+        keys = [(t, c) for t in speeds.allowed_types(group) for c in counts]
+        pairs[g] = {key: i for i, key in enumerate(keys)}
+        values[g] = np.array(
+            [[speeds.curve(group, row[g], t, c) for t, c in keys] for row in rows], dtype=np.float64
+        ).reshape(len(rows), len(keys), len(speeds.scopes))
+        asked = [pairs[g][t, group.count] for t in speeds.allowed_types(group)]
+        reference[g] = values[g][:, asked, -1].max(axis=1, initial=0.0)
+    return _Curves(pairs, values, reference)
+
+
+def _relative(structure: _Structure, curves: _Curves, choices_: Sequence[Choice], scopes: int) -> FloatArray:
+    """X / X_ref of the slowest group, shape (rows, choices, scopes); 0 where there is no such option."""
+    groups = structure.component.task_groups
+    rows = len(next(iter(curves.reference.values()))) if curves.reference else 1
+    if not curves.reference:
+        shares = [min(n / g.count for n, g in zip(c.counts, groups, strict=True)) for c in choices_]
+        return np.broadcast_to(np.array(shares).reshape(1, -1, 1), (rows, len(shares), scopes)).copy()
+    least = np.full((rows, len(choices_), scopes), np.inf)
+    for g, known in curves.reference.items():
+        at = [curves.pairs[g][choice.types[g], choice.counts[g]] for choice in choices_]
+        safe = np.where(known > 0.0, known, 1.0)[:, None, None]
+        ratio = np.where(known[:, None, None] > 0.0, curves.values[g][:, at, :] / safe, 0.0)
+        least = np.minimum(least, ratio)
+    return least
+
+
+def _work_rate(structure: _Structure, curves: _Curves) -> FloatArray:
+    """X_ref of the group that work is counted in, shape (rows,): the first with devices, else its tasks."""
+    if curves.reference:
+        return curves.reference[min(curves.reference)]
+    return np.array([float(structure.component.task_groups[0].count)])
+
+
+def _rows(
+    structure: _Structure, curves: _Curves, speeds: Speeds, site: Site, register: _Register
+) -> _Entries:
+    """Row, option, relative throughput and throughput of every option that is worth keeping."""
+    scopes = len(speeds.scopes)
+    if not structure.options:
+        return _NOTHING
+    by_choice = _relative(structure, curves, structure.choices, scopes)
+    relative = by_choice[:, structure.choice, structure.scope]
+    apart = _apart(by_choice, structure, site.levels)
+    alive = relative > 0.0
+    keep = alive.copy()
+    for narrow, wide in structure.contained:
+        same = alive[:, wide] & (relative[:, wide] == relative[:, narrow])
+        keep[:, narrow] &= ~(same & ((apart[:, wide] & ~apart[:, narrow]) == 0))
+    index = register.add(structure, apart, keep)
+    _merge(structure, relative, keep, index, register)
+    row, option = np.nonzero(keep)
+    rate = _work_rate(structure, curves)
+    chosen = relative[row, option]
+    return row, index[row, option], chosen, chosen * rate[row]
+
+
+def _apart(by_choice: FloatArray, structure: _Structure, levels: Sequence[int]) -> IntArray:
+    """Bit s is set where the job would run slower at the narrower scope s, shape (rows, options)."""
+    mask = np.zeros((by_choice.shape[0], len(structure.options)), dtype=np.int64)
+    own = by_choice[:, structure.choice, structure.scope]
+    for s in levels:
+        slower = (s > structure.scope)[None, :] & (by_choice[:, structure.choice, s] < own)
+        mask |= np.where(slower, 1 << s, 0)
+    return mask
+
+
+def _merge(
+    structure: _Structure, relative: FloatArray, keep: BoolArray, index: IntArray, register: _Register
+) -> None:
+    """Make one of options that differ in the type only, in the rows in which they are worth the same."""
+    for members in structure.mergeable:
+        values = np.where(keep[:, members], relative[:, members], -np.arange(1.0, len(members) + 1.0))
+        ordered = np.sort(values, axis=1)
+        for row in np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1)).tolist():
+            equal: dict[float, list[int]] = {}
+            for o in members:
+                if keep[row, o]:
+                    equal.setdefault(float(relative[row, o]), []).append(o)
+            for same in equal.values():
+                index[row, same[0]] = register.merged(structure, tuple(same))
+                keep[row, same[1:]] = False
+
+
+class _Register:
+    """Distinct options of all structures."""
+
+    def __init__(self) -> None:
+        self._index: dict[Option, int] = {}
+        self._merged: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        return tuple(self._index)
+
+    def add(self, structure: _Structure, apart: IntArray, keep: BoolArray) -> IntArray:
+        """Index of every kept option, shape (rows, options); -1 elsewhere."""
+        index = np.full(apart.shape, -1, dtype=np.int64)
+        for o, option in enumerate(structure.options):
+            rows = np.flatnonzero(keep[:, o])
+            for mask in np.unique(apart[rows, o]).tolist():
+                scopes = tuple(s for s in range(mask.bit_length()) if mask >> s & 1)
+                index[rows[apart[rows, o] == mask], o] = self._number(replace(option, apart=scopes))
+        return index
+
+    def merged(self, structure: _Structure, members: tuple[int, ...]) -> int:
+        key = (id(structure), members)
+        if key not in self._merged:
+            self._merged[key] = self._number(merged([structure.options[o] for o in members]))
+        return self._merged[key]
+
+    def _number(self, option: Option) -> int:
+        return self._index.setdefault(option, len(self._index))
+
+
+def _fair_rates(
+    structure: _Structure,
+    curves: _Curves,
+    speeds: Speeds,
+    row_of: IntArray,
+    shares: FloatArray,
+    fleet: Mapping[int, int],
+) -> FloatArray:
+    """x_iso, shape (jobs,): the best way to run on its share, time-shared if that is too small."""
+    if not structure.isolated:
+        return np.zeros(len(row_of))
+    packed = _relative(structure, curves, structure.isolated, len(speeds.scopes))[:, :, -1]
+    rate = packed * _work_rate(structure, curves)[:, None]
+    most = np.array([_share_needed(structure.component, c, fleet) for c in structure.isolated])
+    fraction = np.minimum(1.0, most[None, :] * shares[:, None])
+    best: FloatArray = (rate[row_of] * fraction).max(axis=1, initial=0.0)
+    return best
+
+
+def _share_needed(component: Component, choice: Choice, fleet: Mapping[int, int]) -> float:
+    """How many gangs of ``choice`` the whole fleet holds, by its scarcest type; infinite without devices."""
+    fits: Iterable[float] = (
+        fleet.get(type_, 0) / devices for type_, devices in devices_by_type(component, choice)
+    )
+    return min(fits, default=float("inf"))
