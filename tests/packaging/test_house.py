@@ -75,7 +75,7 @@ def requirements() -> list[str]:
     groups = [
         line for lines in PROJECT["dependency-groups"].values() for line in lines if isinstance(line, str)
     ]
-    return [*project["dependencies"], *extras, *groups]
+    return list(dict.fromkeys([*project["dependencies"], *extras, *groups]))
 
 
 @pytest.mark.parametrize("requirement", requirements())

@@ -113,8 +113,8 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
     on, unless it is forced off.
     """
     actions: dict[str, Action] = {}
-    for action in plan.actions:
-        actions.setdefault(action.job, action)
+    for one in plan.actions:
+        actions.setdefault(one.job, one)
     malformed: list[Violation] = []
     changes: dict[str, Change] = {}
     for job in facts.round.jobs:

@@ -79,6 +79,7 @@ _LEVELS = (
     ("rack", "island"),
     ("spine", "rack", "island"),
     ("spine", "rack"),
+    ("spine",),
 )
 
 
@@ -118,7 +119,7 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
     types = _accelerators(d)
     topology = _topology(d, bounds)
     nodes = _nodes(d, bounds, types, topology)
-    mood = d.one(("limited", "crowded", "limited"))
+    mood = d.one(("limited", "crowded", "limited", "limited"))
     queues = _queues(d, mood)
     profiles = _profiles(d, bounds, types, topology)
     policy = _policy(d)
@@ -354,7 +355,7 @@ def _jobs(d: _Draw, bounds: _Bounds, world: _World, nodes: Sequence[Node]) -> li
     for i in range(count):
         name = f"j{i}"
         if i < running:
-            if d.chance(85):
+            if d.chance(78):
                 job, first = _filler(d, name, world)
             else:
                 job, first = _job(d, name, world, urgent=False), None
@@ -380,10 +381,15 @@ def _filler(d: _Draw, name: str, world: _World) -> tuple[Job, _Room | None]:
     most = max(1, _fits(room, group)) if room else 1
     few = (max(1, most // 2), 1, most)
     count = d.one(few if world.mood == "limited" else (most, most, max(1, most - 1)))
-    rigid = replace(group, count=count, allowed_counts=(count,), split=TaskSplit.FREE, accelerator_types=())
+    allowed = (
+        tuple(sorted({count, max(1, count // 2), *((most,) if d.chance(50) else ())}))
+        if d.chance(35)
+        else (count,)
+    )
+    filling = replace(group, count=count, allowed_counts=allowed, split=TaskSplit.FREE, accelerator_types=())
     light = replace(
         job,
-        component=replace(job.component, task_groups=(rigid,)),
+        component=replace(job.component, task_groups=(filling,)),
         weight=d.one((0.5, 1.0)),
         priority=0,
         restart_seconds=d.one((0.0, 10.0)),
@@ -451,7 +457,7 @@ def _groups(d: _Draw, world: _World) -> tuple[TaskGroup, ...]:
 def _group(d: _Draw, name: str, world: _World, *, devices: int, most: int) -> TaskGroup:
     counts = [count for count in world.counts if count * max(1, devices) <= max(most, 1)] or [1]
     wide = [count for count in counts if count * devices > world.most]
-    count = d.one(wide) if wide and d.chance(25) else d.one(counts)
+    count = d.one(wide) if wide and d.chance(40) else d.one(counts)
     allowed = {count}
     if most > 2 and d.chance(45):
         allowed |= {d.one(counts), max(1, count // 2), count}

@@ -221,10 +221,10 @@ def _closure(
             chosen = frozenset(stops for stops in profit if ("start", stops) in came)
             return total - flow, chosen
         path: list[tuple[object, object]] = []
-        there: object = sink
-        while there != source:
-            path.append((came[there], there))
-            there = came[there]
+        end: object = sink
+        while end != source:
+            path.append((came[end], end))
+            end = came[end]
         pushed = min(int(left[a][b]) for a, b in path)
         for a, b in path:
             left[a][b] -= pushed
