@@ -8,12 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
+
+from gangplan.cli.main import application
 
 DONE, USAGE, INVALID_INPUT, VIOLATED, NO_ANSWER = 0, 2, 3, 4, 5
 
@@ -34,6 +38,13 @@ def address() -> Iterator[str]:
     assert rest == ""
     events = [json.loads(entry)["event"] for entry in log.splitlines()]
     assert {"listening", "call", "draining", "stopped"} <= set(events)
+
+
+def expand(scenario: Path, to: Path) -> None:
+    """``gangplan scenario expand --to``, in this process."""
+    done = CliRunner().invoke(application(), ["scenario", "expand", str(scenario), "--to", str(to)])
+    assert done.exit_code == DONE, done.output
+    assert to.exists()
 
 
 def test_version(gangplan: Any) -> None:
@@ -109,7 +120,7 @@ def test_strict_ends_with_4_when_a_job_waits(gangplan: Any, scenario: Path) -> N
 
 def test_a_round_file_is_solved_like_its_scenario(gangplan: Any, scenario: Path, tmp_path: Path) -> None:
     for name in ("round.json", "round.yaml", "round.pb"):
-        assert gangplan("scenario", "expand", scenario, "--to", tmp_path / name).returncode == DONE
+        expand(scenario, tmp_path / name)
         done = gangplan("solve", tmp_path / name, "-o", "json", "--pipeline", "greedy")
         assert done.returncode == DONE, done.stderr
         assert len(json.loads(done.stdout)["plan"]["actions"]) == 3
@@ -135,6 +146,21 @@ def test_two_services_on_one_port_do_not_get_along(gangplan: Any, address: str) 
     done = gangplan("serve", "--port", address.rpartition(":")[2])
     assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
     assert "--port" in done.stderr
+
+
+def test_a_signal_during_the_warm_up_ends_the_service_well(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gangplan.cli.main", "serve", "--port", "0", "--log-level", "debug"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        assert process.stderr is not None
+        assert "selector" in process.stderr.readline()  # the event loop's first line: handlers come next
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        printed, log = process.communicate(timeout=60)
+    assert process.returncode == DONE
+    assert printed == ""
+    assert "stopped" in log
 
 
 def test_check_finds_an_own_plan_valid_and_a_broken_one_not(
@@ -231,7 +257,7 @@ def test_at_is_for_scenarios(gangplan: Any, scenario: Path, tmp_path: Path) -> N
     done = gangplan("solve", scenario, "--at", "7")
     assert done.returncode == INVALID_INPUT
     assert "there is no round 7" in done.stderr
-    gangplan("scenario", "expand", scenario, "--to", tmp_path / "round.json")
+    expand(scenario, tmp_path / "round.json")
     done = gangplan("solve", tmp_path / "round.json", "--at", "0")
     assert done.returncode == INVALID_INPUT
     assert "--at" in done.stderr

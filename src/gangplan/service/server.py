@@ -63,6 +63,7 @@ class Server:
             OSError: the address cannot be bound.
         """
         options = self._options
+        host = f"[{options.host}]" if ":" in options.host else options.host
         await asyncio.to_thread(self._placement.warm)
         server = grpc.aio.server(
             interceptors=[self._interceptor],
@@ -79,10 +80,10 @@ class Server:
         names = [name for file in _FILES for name in (s.full_name for s in file.services_by_name.values())]
         reflection.enable_server_reflection([*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
         try:
-            port = server.add_insecure_port(f"{options.host}:{options.port}")
+            port = server.add_insecure_port(f"{host}:{options.port}")
         except RuntimeError as error:
             self._placement.close()
-            raise OSError(f"cannot listen on {options.host}:{options.port}: {error}") from error
+            raise OSError(f"cannot listen on {host}:{options.port}: {error}") from error
         if options.metrics_port is not None:
             self._metrics_endpoint = self.metrics.serve(options.host, options.metrics_port)
             _log.info("metrics", address=f"{options.host}:{self._metrics_endpoint.port}")
@@ -93,7 +94,7 @@ class Server:
         for name in names:
             if name != PLACEMENT_SERVICE:
                 await self._health.set(name, health_pb2.HealthCheckResponse.NOT_SERVING)
-        self.address = f"{options.host}:{port}"
+        self.address = f"{host}:{port}"
         _log.info("listening", address=self.address, slots=options.slots, queue=options.queue)
         return self.address
 

@@ -1,0 +1,126 @@
+"""The client against servers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from gangplan.client import Client
+from gangplan.errors import ServiceError
+from gangplan.v1 import placement_service_pb2
+
+SERVICE = "gangplan.v1.PlacementService"
+
+
+class Moody:
+    """Answers ListSolvers with one status after the other, then with success."""
+
+    def __init__(self, *codes: grpc.StatusCode) -> None:
+        self.codes = list(codes)
+        self.calls = 0
+
+    async def list_solvers(self, _: bytes, context: Any) -> bytes:
+        self.calls += 1
+        if self.codes:
+            await context.abort(self.codes.pop(0), "in a mood")
+        answer = placement_service_pb2.ListSolversResponse(
+            solvers=[placement_service_pb2.Solver(name="abacus", available=False, reason="no beads")]
+        )
+        return answer.SerializeToString()
+
+
+@contextlib.asynccontextmanager
+async def serving_it(moody: Moody) -> AsyncIterator[str]:
+    server = grpc.aio.server()
+    methods = {"ListSolvers": grpc.unary_unary_rpc_method_handler(moody.list_solvers)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(0)
+
+
+def ask(address: str) -> Any:
+    with Client(address) as client:
+        return client.list_solvers(timeout=10)
+
+
+async def test_unavailable_is_tried_again() -> None:
+    moody = Moody(grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAVAILABLE)
+    async with serving_it(moody) as address:
+        [solver] = await asyncio.to_thread(ask, address)
+    assert (solver.name, solver.available, solver.reason) == ("abacus", False, "no beads")
+    assert moody.calls == 3
+
+
+async def test_unavailable_is_not_tried_for_ever() -> None:
+    moody = Moody(*[grpc.StatusCode.UNAVAILABLE] * 20)
+    async with serving_it(moody) as address:
+        with pytest.raises(ServiceError) as caught:
+            await asyncio.to_thread(ask, address)
+    assert caught.value.code == "UNAVAILABLE"
+    assert moody.calls == 4
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.INVALID_ARGUMENT,
+    ],
+)
+async def test_nothing_else_is_tried_again(code: grpc.StatusCode) -> None:
+    moody = Moody(code)
+    async with serving_it(moody) as address:
+        with pytest.raises(ServiceError, match="in a mood") as caught:
+            await asyncio.to_thread(ask, address)
+    assert caught.value.code == code.name
+    assert moody.calls == 1
+
+
+async def test_a_call_that_a_service_does_not_know_is_unimplemented() -> None:
+    async with serving_it(Moody()) as address:
+
+        def talk() -> None:
+            with Client(address) as client:
+                client.get_capabilities(timeout=10)
+
+        with pytest.raises(ServiceError) as caught:
+            await asyncio.to_thread(talk)
+    assert caught.value.code == "UNIMPLEMENTED"
+
+
+def test_in_process_bad_input_raises_as_over_the_wire(make_round: Any) -> None:
+    with Client.in_process(start=False) as client, pytest.raises(ServiceError) as caught:
+        client.plan_round(make_round(), relative_gap=2.0, threads=0)
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert {violation.field for violation in caught.value.violations} == {
+        "parameters.relative_gap",
+        "parameters.threads",
+    }
+
+
+def test_in_process_an_unknown_solver_is_refused(make_round: Any) -> None:
+    with Client.in_process(start=False) as client, pytest.raises(ServiceError, match="abacus") as caught:
+        client.plan_round(make_round(), solver="abacus")
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert [violation.field for violation in caught.value.violations] == ["solver"]
+
+
+def test_in_process_the_smaller_calls_answer_too(make_round: Any) -> None:
+    round_ = make_round()
+    with Client.in_process(start=False) as client:
+        plan = client.plan_round(round_, pipeline="greedy").plan
+        assert client.validate_plan(round_, plan).valid
+        assert {solver.name for solver in client.list_solvers()} >= {"highs", "cpsat"}
+        assert client.get_capabilities().maximum_concurrent_calls > 0

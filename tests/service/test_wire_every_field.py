@@ -1,0 +1,279 @@
+"""No field of a request is silently ignored.
+
+Every field of ``PlanRoundRequest`` is set, alone, on a valid request that has everything. A planned field must be
+refused under its exact path; any other must change what is read, or be refused under its exact path because its value
+does not go with the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from gangplan.errors import InvalidInputError, UnsupportedFieldError
+from gangplan.service.files import load_message
+from gangplan.service.wire import planned_names, read_round_request
+from gangplan.v1 import options_pb2
+from gangplan.v1.placement_service_pb2 import ValidatePlanRequest
+from gangplan.v1.round_pb2 import PlanRoundRequest
+
+DATA = Path(__file__).parent / "data"
+Edit = Callable[[PlanRoundRequest], Message]
+"""Goes to the message that holds the field, making what is missing on the way."""
+
+
+def full_request() -> PlanRoundRequest:
+    """A valid request that has one of everything that is built."""
+    request = load_message(DATA / "everything.json", PlanRoundRequest)
+    nodes = request.cluster.node_classes.add(names=["c0", "c1"], revisions=["1", "2"])
+    nodes.template.CopyFrom(request.cluster.nodes[0])
+    nodes.template.ClearField("name")
+    nodes.template.ClearField("revision")
+    jobs = request.job_classes.add(names=["k0", "k1"], revisions=["1", "2"])
+    jobs.template.CopyFrom(request.jobs[0])
+    for name in ("name", "revision", "running"):
+        jobs.template.ClearField(name)
+    group = jobs.template.components[0].task_groups[0]
+    group.ClearField("allowed_counts")
+    group.count_range.minimum, group.count_range.maximum, group.count_range.step = 2, 7, 2
+    return request
+
+
+BASE = full_request()
+MEANING = read_round_request(BASE)
+
+
+class Case:
+    """One field at one place: where it is, whether it is planned, and requests with it set in several ways."""
+
+    def __init__(self, path: str, field: FieldDescriptor, go: Edit, *, planned: bool) -> None:
+        self.path = path
+        self.field = field
+        self.go = go
+        self.planned = planned
+
+    def requests(self) -> Iterator[tuple[str, PlanRoundRequest, bool]]:
+        """The exact path, the request with the field set there, and whether the value itself is planned."""
+        for key, value, planned in values_of(self.field):
+            request = PlanRoundRequest()
+            request.CopyFrom(BASE)
+            holder = self.go(request)
+            if self.field.is_repeated and key is None:
+                target = getattr(holder, self.field.name)
+                if self.field.message_type is not None:
+                    target.add()
+                else:
+                    target.append(value)
+                at = self.path if self.field.message_type is None else f"{self.path}[{len(target) - 1}]"
+            elif key is not None:
+                entry = getattr(holder, self.field.name)
+                if self.field.message_type.fields_by_name["value"].message_type is not None:
+                    entry[key].SetInParent()
+                else:
+                    entry[key] = value
+                at = f'{self.path}["{key}"]' if isinstance(key, str) else f"{self.path}[{key}]"
+            elif self.field.message_type is not None:
+                getattr(holder, self.field.name).SetInParent()
+                if value is not None:
+                    getattr(holder, self.field.name).MergeFrom(value)
+                at = self.path
+            else:
+                setattr(holder, self.field.name, value)
+                at = self.path
+            if request != BASE:
+                yield at, request, self.planned or planned
+
+
+def values_of(field: FieldDescriptor) -> list[tuple[Any, Any, bool]]:
+    """(map key, value, whether the value is planned) to try for a field."""
+    kind = field.message_type
+    if kind is not None and kind.GetOptions().map_entry:
+        keys = (
+            [1, 2] if kind.fields_by_name["key"].cpp_type != FieldDescriptor.CPPTYPE_STRING else ["k", "zone"]
+        )
+        inner = kind.fields_by_name["value"]
+        return [(key, value, False) for key in keys for _, value, _ in values_of(inner)]
+    if kind is not None and kind.full_name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
+        from google.protobuf.message_factory import GetMessageClass
+
+        return [(None, GetMessageClass(kind)(seconds=100_000, nanos=5), False)]
+    if kind is not None:
+        return [(None, None, False)]
+    if field.enum_type is not None:
+        return [
+            (None, value.number, value.GetOptions().Extensions[options_pb2.planned_value])
+            for value in field.enum_type.values
+            if value.number
+        ]
+    by_type: dict[int, tuple[Any, ...]] = {
+        FieldDescriptor.CPPTYPE_BOOL: (True, False),
+        FieldDescriptor.CPPTYPE_STRING: ("other", "node", "train"),
+        FieldDescriptor.CPPTYPE_DOUBLE: (0.625, 1e12),
+        FieldDescriptor.CPPTYPE_FLOAT: (0.625,),
+    }
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return [(None, b"state", False)]
+    return [(None, value, False) for value in by_type.get(field.cpp_type, (3, 5, 1, 9))]
+
+
+def is_planned(field: FieldDescriptor) -> bool:
+    return bool(field.GetOptions().Extensions[options_pb2.planned])
+
+
+def cases(
+    kind: Descriptor, path: str, go: Edit, inside: tuple[Descriptor, ...] = (), *, planned: bool = False
+) -> Iterator[Case]:
+    """Every field of a message type and of the messages in it, down to where a type holds itself."""
+    for field in kind.fields:
+        here = planned or is_planned(field)
+        at = f"{path}{field.name}"
+        yield Case(at, field, go, planned=here)
+        inner = field.message_type
+        if inner is None or inner in (kind, *inside) or inner.file.package != "gangplan.v1":
+            continue
+        if inner.GetOptions().map_entry:
+            continue
+        at = f"{at}[0]" if field.is_repeated else at
+        if not here and refused_whole(at, field, go):
+            continue
+        yield from cases(inner, f"{at}.", inner_go(field, go), (kind, *inside), planned=here)
+
+
+def inner_go(field: FieldDescriptor, go: Edit) -> Edit:
+    """Goes on to the first message in ``field``."""
+
+    def further(request: PlanRoundRequest) -> Message:
+        value = getattr(go(request), field.name)
+        if not field.is_repeated:
+            value.SetInParent()
+            return value
+        return value[0] if value else value.add()
+
+    return further
+
+
+def refused_whole(path: str, field: FieldDescriptor, go: Edit) -> bool:
+    """Whether a message may not be set at this place at all, e.g. ``running`` in the template of a class."""
+    request = PlanRoundRequest()
+    request.CopyFrom(BASE)
+    inner_go(field, go)(request)
+    return request != BASE and path in refusals(request)
+
+
+def refusals(request: PlanRoundRequest) -> dict[str, str]:
+    """What is said against a request, by path; empty when it is read."""
+    try:
+        read_round_request(request)
+    except InvalidInputError as error:
+        return {violation.field: violation.description for violation in error.violations}
+    return {}
+
+
+EVERY = list(cases(PlanRoundRequest.DESCRIPTOR, "", lambda request: request))
+
+
+def test_the_walk_goes_everywhere() -> None:
+    """Every message type that a request can hold is walked into, at least where it is met first."""
+    met: set[Descriptor] = set()
+    todo = [PlanRoundRequest.DESCRIPTOR]
+    while todo:
+        kind = todo.pop()
+        for field in kind.fields:
+            inner = field.message_type
+            if inner is not None and inner not in met and inner.file.package == "gangplan.v1":
+                met.add(inner)
+                todo.append(inner)
+    walked = {case.field.containing_type for case in EVERY}
+    empty = {kind for kind in met if not kind.fields or kind.GetOptions().map_entry}
+    assert {kind.full_name for kind in met - walked - empty} == set()
+    assert len(EVERY) > 400
+
+
+@pytest.mark.parametrize("case", EVERY, ids=[case.path for case in EVERY])
+def test_a_field_is_used_or_refused_by_name(case: Case) -> None:
+    tried = list(case.requests())
+    assert tried, "no value differs from the base request"
+    used = False
+    for path, request, planned in tried:
+        said = refusals(request)
+        if planned:
+            assert "not supported yet" in said.get(path, ""), f"{path} is planned, and not refused: {said}"
+            continue
+        assert not any("not supported yet" in why for why in said.values()) or path in said, said
+        if said:
+            used |= any(re.match(re.escape(path) + r"($|\[)", refused) for refused in said)
+            used |= case.field.is_repeated and any(refused.startswith(f"{path}.") for refused in said)
+        else:
+            used |= read_round_request(request) != MEANING
+    if not all(planned for _, _, planned in tried):
+        assert used or harmless(case), f"{case.path} is neither used nor refused"
+
+
+def harmless(case: Case) -> bool:
+    """Messages that say nothing by being there: their fields are walked one by one."""
+    kind = case.field.message_type
+    return (
+        kind is not None
+        and not case.field.is_repeated
+        and kind.file.package == "gangplan.v1"
+        and bool(kind.fields)
+        and not kind.GetOptions().map_entry
+    )
+
+
+def test_planned_fields_alone_are_unsupported_and_not_invalid() -> None:
+    request = full_request()
+    request.jobs[0].interruption_cost.state_size_bytes = 5
+    request.policy.tiers.add(tolerance=0.5)
+    request.jobs[1].components.add().CopyFrom(request.jobs[1].components[0])
+    with pytest.raises(UnsupportedFieldError) as raised:
+        read_round_request(request)
+    assert {violation.field for violation in raised.value.violations} == {
+        "jobs[0].interruption_cost.state_size_bytes",
+        "policy.tiers[0].tolerance",
+        "jobs[1].components[1]",
+    }
+
+
+def test_unknown_fields_are_refused_where_they_are() -> None:
+    """A client of a later version sends what this one has never heard of."""
+    request = full_request()
+    tag = b"\xa2\x7d\x01x"  # field 2004, length-delimited
+    request.jobs[1].MergeFromString(tag)
+    request.MergeFromString(tag)
+    said = refusals(request)
+    assert set(said) == {"", "jobs[1]"}
+    assert said["jobs[1]"] == "field number 2004 is not known to this version"
+
+
+def test_planned_names_are_those_that_are_marked() -> None:
+    names = planned_names()
+    assert "gangplan.v1.PlanRoundRequest.warm_start" in names
+    assert "gangplan.v1.DeadlineKind.DEADLINE_KIND_STRICT" in names
+    assert "gangplan.v1.Action.not_before" in names
+    assert "gangplan.v1.Job.name" not in names
+    assert list(names) == sorted(set(names))
+
+
+def test_planned_fields_of_a_plan_to_validate_are_refused() -> None:
+    from gangplan.service.wire import read_validate_plan_request
+
+    request = ValidatePlanRequest(round=full_request())
+    action = request.plan.actions.add(action_id="a", kind="ACTION_KIND_RESERVE", job="train")
+    action.expires_at.seconds = 5
+    request.plan.groups.add(action_ids=["a"])
+    request.round.warm_start = b"x"
+    with pytest.raises(InvalidInputError) as raised:
+        read_validate_plan_request(request)
+    assert {violation.field for violation in raised.value.violations} == {
+        "plan.actions[0].kind",
+        "plan.actions[0].expires_at",
+        "plan.groups[0].action_ids",
+        "round.warm_start",
+    }
