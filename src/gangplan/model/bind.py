@@ -52,7 +52,7 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
         occupancy.give_back(block, [(node, 1) for node in left])
     for k in unbound:
         c = int(instance.option_class[k])
-        for spots in place_gangs(occupancy, k, instance.option_at(k), 1, Fit.BEST):
+        for spots in place_gangs(occupancy, k, 1, Fit.BEST):
             placed[members[c].pop(0)] = Placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in staying)

@@ -47,6 +47,15 @@ class _Shortage:
         return (self.wanted - self.fitting) * self.block.demand[0]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rooms:
+    """Room on the empty cluster, beside what may not be touched, and beside the plan."""
+
+    empty: _Room
+    fixed: _Room
+    after: _Room
+
+
 def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tuple[Verdict, ...]:
     """A verdict for every job that does not run after ``assignment``, by job name.
 
@@ -60,11 +69,12 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     for j, placed in sorted(assignment.placed.items()):
         after.take_placed(j, placed)
     fixed = Occupancy(instance, [c for c, job_class in enumerate(instance.classes) if job_class.must_run])
+    rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(after))
     verdicts: list[Verdict] = []
-    for c, job_class in enumerate(instance.classes):
+    for job_class in instance.classes:
         waiting = [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept]
         if waiting:
-            reason = _reason(instance, c, job_class, after, fixed, finished=finished)
+            reason = _reason(instance, job_class, after, rooms, finished=finished)
             verdicts.extend(
                 Verdict(
                     job=instance.jobs[j].name,
@@ -82,10 +92,9 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
 
 def _reason(
     instance: Instance,
-    c: int,
     job_class: JobClass,
     after: Occupancy,
-    fixed: Occupancy,
+    rooms: _Rooms,
     *,
     finished: bool,
 ) -> _Reason:
@@ -94,18 +103,18 @@ def _reason(
     options = instance.options_of(job_class)
     if not options:
         return _no_option(instance, job_class)
-    shortage = _shortage(instance, options, _raw_copies(instance))
+    shortage = _shortage(options, rooms.empty)
     if shortage is not None:
         return _never_fits(instance, shortage)
     held = _quota(instance, job_class, after)
     if held is not None:
         return held
-    shortage = _shortage(instance, options, _copies(fixed))
+    shortage = _shortage(options, rooms.fixed)
     if shortage is not None:
         closed = not (instance.block_pools[instance.block_index[shortage.block]] > 0).any()
         code = "NODES_CLOSED" if closed else "CAPACITY_HELD"
         return _short(instance, VerdictKind.NO_FIT_NOW, code, shortage, "beside work that may not be moved")
-    shortage = _shortage(instance, options, _copies(after))
+    shortage = _shortage(options, rooms.after)
     kind = VerdictKind.NOT_CHOSEN if finished else VerdictKind.NOT_FOUND_IN_BUDGET
     if shortage is not None:
         code = "WORTH_LESS" if finished else "SEARCH_STOPPED"
@@ -189,18 +198,30 @@ def _short(instance: Instance, kind: VerdictKind, code: str, shortage: _Shortage
     return _Reason(kind, code, message, resource, level, shortage.devices or None)
 
 
-def _shortage(
-    instance: Instance, options: Iterable[Option], copies: Callable[[Block], IntArray]
-) -> _Shortage | None:
+class _Room:
+    """How many copies of a block the best domain of a scope holds, by counting; each looked up once."""
+
+    def __init__(self, instance: Instance, copies: Callable[[Block], IntArray]) -> None:
+        self._instance, self._copies = instance, copies
+        self._most: dict[tuple[Block, int], int] = {}
+
+    def most(self, block: Block, scope: int) -> int:
+        key = (block, scope)
+        if key not in self._most:
+            count = self._copies(block).clip(0, 2**31)
+            at = self._instance.nodes.domain_at[:, scope]
+            inside = at != NO_DOMAIN
+            self._most[key] = int(np.bincount(at[inside], weights=count[inside]).max(initial=0))
+        return self._most[key]
+
+
+def _shortage(options: Iterable[Option], room: _Room) -> _Shortage | None:
     """None when some option fits by counting; else the option that comes closest."""
     closest: _Shortage | None = None
     for option in options:
         worst: _Shortage | None = None
         for demand in option.demands:
-            count = copies(demand.block).clip(0, 2**31)
-            at = instance.nodes.domain_at[:, option.scope]
-            inside = at != NO_DOMAIN
-            most = int(np.bincount(at[inside], weights=count[inside]).max(initial=0)) if inside.any() else 0
+            most = room.most(demand.block, option.scope)
             if most < demand.multiplicity:
                 here = _Shortage(option, demand.block, most, demand.multiplicity, option.scope)
                 if worst is None or here.devices > worst.devices:
@@ -212,25 +233,25 @@ def _shortage(
     return closest
 
 
-def _copies(occupancy: Occupancy) -> Callable[[Block], IntArray]:
-    """Copies of a block that each node still takes, shape (nodes,)."""
+def _free_room(occupancy: Occupancy) -> _Room:
+    """What each node still takes."""
+    instance = occupancy.instance
 
-    def of(block: Block) -> IntArray:
-        instance = occupancy.instance
+    def copies(block: Block) -> IntArray:
         found = np.zeros(len(instance.nodes.nodes), dtype=np.int64)
         index = instance.block_index[block]
         nodes = occupancy.block_nodes(index)
         found[nodes] = occupancy.copies(index, nodes)
         return found
 
-    return of
+    return _Room(instance, copies)
 
 
-def _raw_copies(instance: Instance) -> Callable[[Block], IntArray]:
-    """Copies of a block on each node, empty and in order, shape (nodes,)."""
+def _raw_room(instance: Instance) -> _Room:
+    """What each node takes when it is empty and in order."""
     capacity = _raw_capacity(instance)
 
-    def of(block: Block) -> IntArray:
+    def copies(block: Block) -> IntArray:
         most = np.full(len(capacity), 2**31, dtype=np.int64)
         for r, amount in enumerate(block.demand):
             if amount:
@@ -238,7 +259,7 @@ def _raw_copies(instance: Instance) -> Callable[[Block], IntArray]:
         found: IntArray = np.where(_admitting(instance, block), most, 0)
         return found
 
-    return of
+    return _Room(instance, copies)
 
 
 def _raw_capacity(instance: Instance) -> IntArray:

@@ -22,7 +22,10 @@ def keep_and_fill(instance: Instance) -> Assignment:
 
 
 def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit) -> Assignment:
-    """Place waiting jobs on what is free, best value per device first, ties by name."""
+    """Place waiting jobs on what is free, best value per device first, ties by name.
+
+    Room only gets less, so an option that once found none is not tried again, for any job.
+    """
     instance = occupancy.instance
     placed = dict(assignment.placed)
     waiting = {
@@ -30,18 +33,27 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit) -> Assignment:
         for c, job_class in enumerate(instance.classes)
         if not job_class.kept
     }
+    full: set[int] = set()
+    distinct, classes = instance.option.tolist(), instance.option_class.tolist()
     for k in by_density(instance):
-        c = int(instance.option_class[k])
-        left = waiting.get(c)
-        if not left or instance.gain[k] <= 0.0:
+        left = waiting.get(classes[k])
+        if not left or distinct[k] in full:
             continue
-        for spots in place_gangs(occupancy, k, instance.option_at(k), len(left), fit):
-            placed[left.pop(0)] = Placed(k, spots)
+        allowed = min(
+            len(left), occupancy.members_allowed(instance.classes[classes[k]], instance.option_at(k))
+        )
+        if not allowed:
+            continue
+        spots = list(place_gangs(occupancy, k, allowed, fit))
+        for where in spots:
+            placed[left.pop(0)] = Placed(k, where)
+        if len(spots) < allowed:
+            full.add(distinct[k])
     return Assignment(kept=assignment.kept, placed=placed, unbound=assignment.unbound)
 
 
 def by_density(instance: Instance) -> list[int]:
-    """Option indices by gain per device, best first; ties by the class's first name, then by order."""
+    """Options with a gain, by gain per device, best first; ties by the class's first name, then by order."""
     if not len(instance.option):
         return []
     share = np.array(
@@ -49,8 +61,9 @@ def by_density(instance: Instance) -> list[int]:
     )
     density = instance.gain / share[instance.option]
     name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class]
-    order: list[int] = np.lexsort((np.arange(len(density)), name_rank, -density)).tolist()
-    return order
+    order = np.lexsort((np.arange(len(density)), name_rank, -density))
+    found: list[int] = order[instance.gain[order] > 0.0].tolist()
+    return found
 
 
 def _host_share(instance: Instance, option: Option) -> float:
@@ -61,13 +74,13 @@ def _host_share(instance: Instance, option: Option) -> float:
 
 
 def place_gangs(
-    occupancy: Occupancy, k: int, option: Option, most: int, fit: Fit
+    occupancy: Occupancy, k: int, most: int, fit: Fit
 ) -> Iterator[tuple[tuple[int, tuple[int, ...]], ...]]:
-    """Place up to ``most`` gangs of option ``k`` on exact node state, one after the other."""
+    """Place up to ``most`` gangs of option ``k`` on exact node state, as far as quotas allow."""
     instance = occupancy.instance
-    job_class = instance.classes[int(instance.option_class[k])]
+    job_class, option = instance.classes[int(instance.option_class[k])], instance.option_at(k)
     most = min(most, occupancy.members_allowed(job_class, option))
-    if len(option.demands) == 1 and option.demands[0].multiplicity == 1:
+    if option.is_single:
         demand = option.demands[0]
         block = instance.block_index[demand.block]
         taken = occupancy.take(block, most, occupancy.block_nodes(block), fit, together=False)

@@ -35,7 +35,7 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
         best.items(), key=lambda item: (-int(instance.devices[item[1]]), -profit[item[1]], item[0])
     ):
         members = list(instance.classes[c].jobs)
-        for spots in place_gangs(occupancy, k, instance.option_at(k), len(members), Fit.BEST):
+        for spots in place_gangs(occupancy, k, len(members), Fit.BEST):
             placed[members.pop(0)] = Placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
     stays = frozenset(instance.classes[c].jobs[0] for c in staying)

@@ -167,79 +167,88 @@ def _pack(nodes: IntArray, copies: IntArray, count: int) -> Taken:
 
 
 class _Quotas:
-    """What every queue's subtree holds, against its limits (broken limits may not get worse)."""
+    """What every queue's subtree may still take, in all and by type (broken limits may not get worse)."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
+        self._all = len(instance.speeds.type_names)
+        self._left: list[dict[int, int]] = []
         limits = {queue.name: queue for queue in instance.round.queues}
-        queues, types = len(instance.queue_names), len(instance.speeds.type_names)
-        self._left = np.full((queues, types + 1), np.iinfo(np.int64).max // 2, dtype=np.int64)
-        for q, name in enumerate(instance.queue_names):
-            if limits[name].device_limit is not None:
-                self._left[q, types] = limits[name].device_limit or 0
-            for type_name, limit in limits[name].device_limit_by_type.items():
-                self._left[q, instance.speeds.type_index[type_name]] = limit
-        present = np.zeros_like(self._left)
-        for c, job_class in enumerate(instance.classes):
-            if job_class.kept:
-                self._charge(present, job_class.queue, self._kept_devices(c))
-        self._left = np.maximum(self._left, present)
+        for name in instance.queue_names:
+            queue = limits[name]
+            left = {instance.speeds.type_index[t]: limit for t, limit in queue.device_limit_by_type.items()}
+            if queue.device_limit is not None:
+                left[self._all] = queue.device_limit
+            self._left.append(left)
+        held: list[dict[int, int]] = [dict.fromkeys(left, 0) for left in self._left]
+        for c in np.flatnonzero(instance.kept).tolist():
+            for ancestor in self._ancestors(instance.classes[c]):
+                for column, devices in self._kept(c).items():
+                    if column in held[ancestor]:
+                        held[ancestor][column] += devices
+        for left, now in zip(self._left, held, strict=True):
+            for column, devices in now.items():
+                left[column] = max(left[column], devices)
 
-    def _kept_devices(self, c: int) -> IntArray:
-        devices = np.zeros(self._left.shape[1], dtype=np.int64)
+    def _ancestors(self, job_class: JobClass) -> tuple[int, ...]:
+        return self._instance.queue_ancestors[job_class.queue] if job_class.queue >= 0 else ()
+
+    def _kept(self, c: int) -> dict[int, int]:
+        devices: dict[int, int] = {}
         for node, amounts in self._instance.keep_use[c].items():
             if amounts[0]:
-                devices[self._instance.nodes.type_of[node]] += amounts[0]
-                devices[-1] += amounts[0]
+                type_ = int(self._instance.nodes.type_of[node])
+                devices[type_] = devices.get(type_, 0) + amounts[0]
+        devices[self._all] = sum(devices.values())
         return devices
 
-    def _option_devices(self, option: Option) -> IntArray:
-        devices = np.zeros(self._left.shape[1], dtype=np.int64)
-        for type_, number in option.devices_by_type:
-            devices[type_] = number
-        devices[-1] = option.devices
-        return devices
+    def _option(self, option: Option) -> tuple[tuple[int, int], ...]:
+        return (*option.devices_by_type, (self._all, option.devices))
 
-    def _charge(self, table: IntArray, queue: int, devices: IntArray) -> None:
-        if queue >= 0:
-            for ancestor in self._instance.queue_ancestors[queue]:
-                table[ancestor] += devices
+    def take_kept(self, c: int) -> None:
+        for ancestor in self._ancestors(self._instance.classes[c]):
+            self._charge(ancestor, self._kept(c).items(), 1)
+
+    def take(self, job_class: JobClass, option: Option, count: int) -> None:
+        for ancestor in self._ancestors(job_class):
+            self._charge(ancestor, self._option(option), count)
+
+    def _charge(self, queue: int, devices: Iterable[tuple[int, int]], count: int) -> None:
+        left = self._left[queue]
+        for column, number in devices:
+            if column in left:
+                left[column] -= number * count
 
     def kept_allowed(self, c: int) -> bool:
         """Whether the quotas still allow what class ``c`` holds now."""
-        queue = self._instance.classes[c].queue
-        if queue < 0:
-            return True
-        devices = self._kept_devices(c)
-        return all((devices <= self._left[a]).all() for a in self._instance.queue_ancestors[queue])
-
-    def take_kept(self, c: int) -> None:
-        self._charge(self._left, self._instance.classes[c].queue, -self._kept_devices(c))
-
-    def take(self, job_class: JobClass, option: Option, count: int) -> None:
-        self._charge(self._left, job_class.queue, -count * self._option_devices(option))
+        return all(
+            devices <= self._left[ancestor].get(column, devices)
+            for ancestor in self._ancestors(self._instance.classes[c])
+            for column, devices in self._kept(c).items()
+        )
 
     def allowed(self, job_class: JobClass, option: Option) -> int:
+        """How many more gangs of ``option`` fit, at most the members of the class."""
         most = len(job_class.jobs)
-        if job_class.queue >= 0:
-            devices = self._option_devices(option)
-            for ancestor in self._instance.queue_ancestors[job_class.queue]:
-                for held, left in zip(devices.tolist(), self._left[ancestor].tolist(), strict=True):
-                    if held:
-                        most = min(most, max(0, left) // held)
+        for ancestor in self._ancestors(job_class):
+            left = self._left[ancestor]
+            for column, number in self._option(option):
+                if number and column in left:
+                    most = min(most, max(0, left[column]) // number)
         return most
 
     def broken(self) -> frozenset[int]:
         """Queues over some limit."""
-        return frozenset(np.flatnonzero((self._left < 0).any(axis=1)).tolist())
+        return frozenset(q for q, left in enumerate(self._left) if any(n < 0 for n in left.values()))
 
     def shortfall(self, job_class: JobClass, option: Option) -> tuple[int, str]:
         """How many devices over the tightest limit, and whose limit it is."""
-        devices = self._option_devices(option)
         worst = (0, "")
-        for ancestor in self._instance.queue_ancestors[job_class.queue]:
-            over = np.where(devices > 0, devices - self._left[ancestor], 0).max()
-            worst = max(worst, (int(over), self._instance.queue_names[ancestor]))
+        for ancestor in self._ancestors(job_class):
+            left = self._left[ancestor]
+            for column, number in self._option(option):
+                if number and column in left:
+                    worst = max(worst, (number - left[column], self._instance.queue_names[ancestor]))
         return worst
 
 

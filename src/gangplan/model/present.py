@@ -113,7 +113,7 @@ def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
 
 
 def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str]:
-    """Jobs that must leave COUNT_ONLY nodes that lost devices: last started first, then last by name."""
+    """Jobs that must leave COUNT_ONLY nodes that lost devices: of all, the last started goes first."""
     held: dict[str, int] = defaultdict(int)
     holders: dict[str, set[str]] = defaultdict(set)
     share: dict[tuple[str, str], int] = defaultdict(int)
@@ -133,13 +133,15 @@ def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str
         assert running is not None
         return (float("inf") if running.started_at is None else running.started_at, name)
 
+    over = {node for node, devices in held.items() if devices > nodes[node].usable_device_count}
     lost: list[str] = []
-    for node_name in sorted(held):
-        leaving = sorted((n for n in holders[node_name] if n not in lost), key=age_rank)
-        while held[node_name] > nodes[node_name].usable_device_count and leaving:
-            name = leaving.pop()
-            lost.append(name)
-            for (job_name, other), devices in share.items():
-                if job_name == name:
-                    held[other] -= devices
+    for name in sorted({name for names in holders.values() for name in names}, key=age_rank, reverse=True):
+        mine = [node for job_name, node in share if job_name == name]
+        if over.isdisjoint(mine):
+            continue
+        lost.append(name)
+        for node in mine:
+            held[node] -= share[name, node]
+            if held[node] <= nodes[node].usable_device_count:
+                over.discard(node)
     return lost

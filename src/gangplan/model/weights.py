@@ -24,8 +24,9 @@ def base_weights(round_: Round, jobs: Sequence[Job]) -> FloatArray:
 
 
 def normalise(weights: FloatArray) -> FloatArray:
-    """Scale so that the median is 1 (decision 1)."""
-    return weights / np.median(weights) if len(weights) else weights
+    """Scale so that the median is 1 (decision 1); a median of 0 scales nothing."""
+    median = float(np.median(weights)) if len(weights) else 0.0
+    return weights / (median or 1.0)
 
 
 def rho_unserved(round_: Round, jobs: Sequence[Job], fair_rate: FloatArray) -> FloatArray:
