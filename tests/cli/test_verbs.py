@@ -37,7 +37,7 @@ def address() -> Iterator[str]:
     assert process.returncode == DONE
     assert rest == ""
     events = [json.loads(entry)["event"] for entry in log.splitlines()]
-    assert {"listening", "call", "draining", "stopped"} <= set(events)
+    assert {"listening", "call", "round", "draining", "stopped"} <= set(events)
 
 
 def expand(scenario: Path, to: Path) -> None:

@@ -138,7 +138,7 @@ def _gain(judge: Judge, candidate: Candidate, floor: Candidate, bundle: tuple[Ac
         if before.status is Status.KEPT:
             earned -= _rate(judge, before)
             horizon = min(horizon, mine.horizon)
-        elif after.throughput > 0.0 and after.job.work_left is not None:
+        elif after.throughput > 0.0 and after.job.work_left:
             horizon = min(horizon, after.job.work_left / after.throughput)
         held_after = float(after.devices) or (mine.size if after.counts else 0.0)
         if after.status is Status.EVICTED:

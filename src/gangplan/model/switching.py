@@ -19,8 +19,11 @@ def lost_seconds(job: Job, round_: Round) -> float:
 
 
 def horizon_seconds(job: Job, round_: Round, throughput: float) -> float:
-    """H: expected time to the next change or the time left, whichever is less; at least one round."""
+    """H: expected time to the next change or the time left, whichever is less; at least one round.
+
+    Work left that is unknown or 0 (done, yet still there) says nothing about the time left.
+    """
     left = round_.horizon_seconds
-    if job.work_left is not None and throughput > 0.0:
+    if job.work_left is not None and job.work_left > 0.0 and throughput > 0.0:
         left = min(left, job.work_left / throughput)
     return max(round_.round_seconds, left)

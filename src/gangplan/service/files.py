@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import yaml
 from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -239,7 +240,32 @@ def _leaf_misfits(value: Any, field: Any, at: str) -> Iterator[tuple[str, str]]:
     try:
         json_format.ParseDict({field.name: value}, GetMessageClass(field.containing_type)())
     except (json_format.ParseError, AttributeError, TypeError, ValueError) as error:
-        yield at, _plain(str(error))
+        wanted = _wanted(field)
+        yield at, f"must be {wanted}, and is {_shown(value)}" if wanted else _plain(str(error))
+
+
+def _wanted(field: Any) -> str:
+    """What a scalar field takes, in words; empty for messages, of which protobuf says more itself."""
+    if field.message_type is not None:
+        return ""
+    if field.enum_type is not None:
+        return "one of " + ", ".join(value.name for value in field.enum_type.values if value.number)
+    if field.cpp_type in (FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64):
+        return f"a whole number of {32 if field.cpp_type == FieldDescriptor.CPPTYPE_INT32 else 64} bits"
+    return {
+        FieldDescriptor.CPPTYPE_DOUBLE: "a number",
+        FieldDescriptor.CPPTYPE_BOOL: "true or false",
+        FieldDescriptor.CPPTYPE_STRING: "text",
+    }.get(field.cpp_type, "")
+
+
+def _shown(value: Any) -> str:
+    """A wrong value as it is told: scalars themselves, cut short, and the kind of all else."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str):
+        return repr(value if len(value) <= 40 else f"{value[:37]}...")
+    return str(value) if isinstance(value, (int, float)) else _kind(value)
 
 
 def _plain(message: str) -> str:

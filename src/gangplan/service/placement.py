@@ -12,6 +12,7 @@ from gangplan import __version__
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.observe.rounds import log_round
 from gangplan.service.options import ServerOptions
 from gangplan.service.wire import (
     planned_names,
@@ -135,6 +136,7 @@ class Placement:
         )
         if self._metrics is not None:
             self._metrics.observe_round(result)
+            log_round(parameters.request_id, round_, result)
         return write_result(result, request_id=parameters.request_id, version=VERSION)
 
     def validate_plan(

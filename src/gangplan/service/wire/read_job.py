@@ -233,7 +233,7 @@ def _read_counts(message: job_pb2.TaskGroup, path: str, fields: Fields) -> tuple
                 fields.refuse(f"{path}allowed_counts[{index}]", f"{allowed_count} is listed twice")
             seen.add(allowed_count)
         allowed = tuple(sorted(seen))
-    if message.HasField("count") and message.count not in allowed:
+    if message.HasField("count") and message.count == count and count not in allowed:
         fields.refuse(f"{path}count", f"{message.count} is not among {source}")
     return count, allowed
 

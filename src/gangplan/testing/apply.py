@@ -1,0 +1,40 @@
+"""Apply a plan with the clock frozen: the round as it is once every action has happened.
+
+What a test of fixed points (property P7, decision 14) needs: plan, apply, plan again, and nothing moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gangplan.domain.job import Job, Running
+from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.domain.round import Round
+
+
+def apply(round_: Round, plan: Plan) -> Round:
+    """The round after ``plan``, at the same ``now``.
+
+    A kept job stays as it is; one that starts, moves or is resized runs since now and has lost nothing; one
+    that is evicted waits. Work done, fair progress and everything else are as before.
+
+    Args:
+        round_: the round.
+        plan: a plan for it, as the verifier accepts.
+
+    Raises:
+        KeyError: an action names a job that the round does not have.
+    """
+    actions = {action.job: action for action in plan.actions}
+    unknown = actions.keys() - {job.name for job in round_.jobs}
+    if unknown:
+        raise KeyError(f"not jobs of the round: {sorted(unknown)}")
+    return replace(round_, jobs=tuple(_after(job, actions.get(job.name), round_.now) for job in round_.jobs))
+
+
+def _after(job: Job, action: Action | None, now: float) -> Job:
+    if action is None or action.kind is ActionKind.KEEP:
+        return job
+    if action.kind is ActionKind.EVICT:
+        return replace(job, running=None)
+    return replace(job, running=Running(action.placements, started_at=now, checkpoint_age_seconds=0.0))
