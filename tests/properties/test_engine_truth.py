@@ -16,25 +16,16 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from gangplan.domain.job import Capabilities
 from gangplan.domain.plan import ActionKind, RoundResult, TerminationLimit, TerminationReason
 from gangplan.domain.round import Round
-from gangplan.engine.parameters import PlanParameters
-from gangplan.engine.round import plan_round
-from gangplan.engine.runner import InProcessRunner
 from gangplan.errors import TooManyPlansError
 from gangplan.model.verify import verify
 from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.enumerate import Best, best_plan
 from gangplan.testing.strategies import rounds
-from gangplan_solvers import catalog
 
-BACKENDS = [line.name for line in catalog.describe() if line.availability.available]
-BUDGET = 600.0
-"""Seconds: enough that no answer here depends on how busy the machine is."""
-RELATIVE = 1e-6
+from .planned import BACKENDS, RELATIVE, drawn, planned, reached, slack
+
 MOST_PLANS = 20_000
 """Rounds with more plans are counted and not enumerated."""
-
-PHASES = tuple(phase for phase in Phase if phase is not Phase.explain)
-"""To explain a failure line by line takes longer than all the rest."""
 
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -54,15 +45,6 @@ def without_resizing_in_place(round_: Round) -> Round:
             for job in round_.jobs
         ),
     )
-
-
-def planned(round_: Round, solver: str, **parameters: object) -> RoundResult:
-    how = PlanParameters(time_budget_seconds=BUDGET, solver=solver, **parameters)
-    return plan_round(round_, how, runner=InProcessRunner())
-
-
-def slack(value: float) -> float:
-    return RELATIVE * max(1.0, abs(value))
 
 
 def count(seen: Counter[str], round_: Round, result: RoundResult, best: Best | None) -> None:
@@ -98,7 +80,7 @@ def check_against_truth(seen: Counter[str], round_: Round, backend: str) -> None
     assert sum(quality.objective_by_term.values()) == pytest.approx(quality.objective, abs=1e-9)
     staged = {stage.name: stage.objective for stage in result.stages}
     assert staged["keep_and_fill"] == pytest.approx(quality.keep_and_fill, abs=1e-9)
-    before = max(stage.objective for stage in result.stages if stage.objective is not None)
+    before = reached(result)
     assert quality.keep_and_fill <= quality.objective + slack(quality.objective)
     assert quality.objective <= before + slack(before)
     assert before <= quality.bound + slack(quality.bound)
@@ -124,7 +106,7 @@ def run_against_truth(backend: str) -> Counter[str]:
     seen: Counter[str] = Counter()
 
     @given(rounds("tiny"))
-    @settings(suppress_health_check=list(HealthCheck), phases=PHASES)
+    @drawn
     def check(round_: Round) -> None:
         check_against_truth(seen, round_, backend)
 
@@ -150,11 +132,11 @@ def test_many_plans_lie_between_keep_and_fill_and_the_enumerated_best(backend):
 
 
 @given(rounds("tiny"))
-@settings(suppress_health_check=list(HealthCheck), phases=PHASES)
+@drawn
 def test_backends_agree(round_):
     results = {backend: planned(round_, backend) for backend in BACKENDS}
     proved = {
-        backend: max(stage.objective for stage in result.stages if stage.objective is not None)
+        backend: reached(result)
         for backend, result in results.items()
         if not result.statistics["unbound_gangs"]
     }
