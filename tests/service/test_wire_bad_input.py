@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -648,3 +649,21 @@ def test_what_is_no_answer_is_refused() -> None:
     }
     with pytest.raises(InvalidInputError, match="plan: must be set"):
         read_plan(PlanRoundResponse())
+
+
+def test_long_cycles_and_chains_take_no_long_time() -> None:
+    """50,000 queues in one ring and as many in one chain: linear, and each violation short."""
+    request = valid()
+    count = 50_000
+    for i in range(count):
+        request.queues.add(name=f"ring-{i}", parent=f"ring-{(i + 1) % count}")
+        request.queues.add(name=f"chain-{i}", parent=f"chain-{i + 1}" if i + 1 < count else "ring-0")
+        request.cluster.topology.domains.add(name=f"d{i}", level="rack", parent=f"d{(i + 1) % count}")
+    started = time.perf_counter()
+    said = refusals(request)
+    assert time.perf_counter() - started < 20
+    assert len(said) == 2 * count
+    assert max(map(len, said.values())) < 200
+    assert said["queues[2].parent"] == (
+        "'ring-0' is its own ancestor: ring-0 -> ring-1 -> ring-2 -> ring-3 -> ring-4 -> ... -> ring-0"
+    )

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from gangplan.domain.queue import Queue
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
-from gangplan.service.wire.read_topology import find_cycle
+from gangplan.service.wire.read_topology import find_cycles
 from gangplan.v1 import queue_pb2
 
 
@@ -32,12 +32,12 @@ def read_queues(
             limit_of_all = fields.integer(message.device_limit, here, "device_limit", 0, limits.QUEUE_DEVICES)
         queues.append(Queue(name, message.parent or None, limit_of_all, MappingProxyType(by_type)))
     parents = {queue.name: queue.parent for queue in queues}
+    cycles = find_cycles(parents)
     for index, queue in enumerate(queues):
         if queue.parent is None:
             continue
-        fields.known(queue.parent, parents, f"{path}queues[{index}].", "parent", "queue")
-        if cycle := find_cycle(queue.name, parents):
-            fields.refuse(
-                f"{path}queues[{index}].parent", f"{queue.name!r} is its own ancestor: {' -> '.join(cycle)}"
-            )
+        here = f"{path}queues[{index}]."
+        fields.known(queue.parent, parents, here, "parent", "queue")
+        if queue.name in cycles:
+            fields.refuse(f"{here}parent", f"{queue.name!r} is its own ancestor: {cycles[queue.name]}")
     return tuple(queues)
