@@ -181,7 +181,7 @@ def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason
         return None
     option = min(options, key=lambda o: o.devices)
     short, queue = after.quota_shortfall(job_class, option)
-    message = f"queue {queue} is short of {short} devices under its limit"
+    message = f"queue {queue} is short of {_devices(short)} under its limit"
     return _Reason(VerdictKind.HELD_BY_POLICY, "QUEUE_LIMIT", message, "devices", "", short)
 
 
@@ -193,9 +193,13 @@ def _short(instance: Instance, kind: VerdictKind, code: str, shortage: _Shortage
     else:
         message = f"{shortage.fitting} of {shortage.wanted} tasks fit in {where} {beside}"
     if shortage.devices:
-        message += f"; short of {shortage.devices} devices"
+        message += f"; short of {_devices(shortage.devices)}"
     resource = "devices" if shortage.block.demand[0] else "cpu"
     return _Reason(kind, code, message, resource, level, shortage.devices or None)
+
+
+def _devices(count: int) -> str:
+    return f"{count:,} device" if count == 1 else f"{count:,} devices"
 
 
 class _Room:

@@ -310,7 +310,7 @@ class _Register:
 
     def __init__(self) -> None:
         self._index: dict[Option, int] = {}
-        self._merged: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._merged: dict[tuple[Option, ...], int] = {}
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -327,10 +327,10 @@ class _Register:
         return index
 
     def merged(self, structure: _Structure, members: tuple[int, ...]) -> int:
-        key = (id(structure), members)
-        if key not in self._merged:
-            self._merged[key] = self._number(merged([structure.options[o] for o in members]))
-        return self._merged[key]
+        options = tuple(structure.options[o] for o in members)
+        if options not in self._merged:
+            self._merged[options] = self._number(merged(options))
+        return self._merged[options]
 
     def _number(self, option: Option) -> int:
         return self._index.setdefault(option, len(self._index))
