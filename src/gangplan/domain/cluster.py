@@ -117,7 +117,6 @@ class Node:
         device_reporting: EXACT or COUNT_ONLY.
         unhealthy_devices: indices out of order (EXACT only).
         unhealthy_device_count: number out of order; for EXACT it equals ``len(unhealthy_devices)``.
-        islands: device indices by fast-link island, for display and later locality terms.
         labels: matched by node selectors.
         taints: repel tasks without a toleration.
         cordoned: nothing new is placed here; what runs stays.
