@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gangplan.errors import BackendError
+from gangplan.model.duality import price_out
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import answer, rows
 from gangplan_solvers.backend import Availability, Backend, Feature
@@ -81,7 +82,7 @@ class HighsBackend:
             tidy = answer.rounded(program, values)
             if answer.violated(program, tidy):
                 values, detail = run.repair(tidy)
-        return answer.settle(
+        settled = answer.settle(
             program,
             parameters,
             solver=solver,
@@ -95,6 +96,7 @@ class HighsBackend:
             iterations=run.iterations,
             detail=detail,
         )
+        return replace(settled, row_duals=run.row_duals)
 
 
 BACKEND: Backend = HighsBackend()
@@ -118,6 +120,7 @@ class _Run:
         self.infeasible = False
         self.limit = SolveLimit.NONE
         self.nodes = self.iterations = 0
+        self.row_duals: FloatArray | None = None
 
     def go(self, start: FloatArray | None) -> None:
         """Solve from ``start``."""
@@ -139,7 +142,11 @@ class _Run:
         if self.infeasible:
             return
         if self.linear:
-            self.bound = self._weak_duality(np.array(highs.getSolution().row_dual))
+            dual = np.array(highs.getSolution().row_dual)
+            if dual.shape != (self.program.rows,):
+                dual = np.zeros(self.program.rows)
+            self.row_duals = dual * self.rows.factor / self.scale
+            self.bound = price_out(self.program, self.row_duals).bound
         else:
             scaled = float(info.mip_dual_bound)
             self.bound = (scaled + 1e-6 + 1e-9 * abs(scaled)) / self.scale  # outward (decision 24)
@@ -206,29 +213,6 @@ class _Run:
         )
         _checked("passModel", loaded)
         return highs
-
-    def _weak_duality(self, dual: FloatArray) -> float:
-        """The bound that row duals prove on the box of the columns, true whatever the duals' tolerance.
-
-        For any multipliers y: max c x <= sum_i max over [lower_i, upper_i] of y_i r_i + sum_j max over the
-        box of (c - A^T y)_j x_j. A multiplier that meets an infinite limit counts as 0.
-        """
-        program = self.program
-        if dual.shape != (program.rows,):
-            dual = np.zeros(program.rows)
-        multiplier = dual * self.rows.factor / self.scale
-        limit = np.where(multiplier > 0, program.row_upper, program.row_lower)
-        multiplier = np.where(np.isfinite(limit), multiplier, 0.0)
-        pull = np.bincount(
-            program.column_index,
-            weights=multiplier[rows.row_of_entry(program)] * program.value,
-            minlength=program.columns,
-        )
-        reduced = program.objective - pull
-        by_row = multiplier * np.where(multiplier != 0, limit, 0.0)
-        by_column = np.maximum(reduced * program.lower, reduced * program.upper)
-        rounding = 1e-12 * float(np.abs(by_row).sum() + np.abs(by_column).sum())
-        return program.offset + float(by_row.sum() + by_column.sum()) + rounding
 
 
 def _library() -> Any:

@@ -44,4 +44,11 @@ def encode(layout: Layout, assignment: Assignment) -> FloatArray:
                 held = sum(a[0] for c, a in layout.kept_on[room.node] if c in staying)
                 free = int(instance.nodes.capacity[room.node, 0]) - held
                 values[room.column] = free // room.size
+    for gang_room in layout.gang_rooms:
+        nodes = np.concatenate([instance.pools.members[p] for p in gang_room.pools])
+        taken = np.array(
+            [sum(a[0] for c, a in layout.kept_on.get(n, ()) if c in staying) for n in nodes.tolist()]
+        )
+        whole = int((instance.nodes.capacity[nodes, 0] - taken >= gang_room.devices).sum())
+        values[gang_room.column] = whole // gang_room.nodes
     return values

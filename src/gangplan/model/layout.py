@@ -7,6 +7,7 @@ Columns, in this order:
 * ``gang``: how many gangs of a kind (scope and blocks) lie in a domain of their scope's level.
 * ``block``: how many blocks of a flow (block, domain, and kind where it must lie apart) lie in a pool.
 * ``room``: how many blocks of a size still fit on a node beside the jobs that stay there.
+* ``gang_room``: how many groups of so many whole nodes are free in a domain.
 
 The whole cluster is the domain ``ROOT``; options of scope ``cluster``, and single blocks, go there directly.
 """
@@ -50,6 +51,17 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class GangRoom:
+    """Groups of ``nodes`` whole nodes of ``devices`` devices that are free in ``domain``, counted by ``column``."""
+
+    domain: Domain
+    devices: int
+    nodes: int
+    column: int
+    pools: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """Columns of a round's programme.
 
@@ -64,6 +76,7 @@ class Layout:
         pool_flows: ``(flow, column)`` by pool.
         sizes: by pool: device sizes of its nested capacity rows, ascending.
         rooms: rooms by (pool, size), for nodes that hold jobs which may stay.
+        gang_rooms: groups of whole nodes, where gangs of several whole nodes may lie in a domain.
         kept_on: by node: ``(class, (devices, cpu, memory))`` of jobs that may stay.
         columns: their number.
         objective, upper: shape (columns,).
@@ -80,6 +93,7 @@ class Layout:
     pool_flows: tuple[tuple[tuple[Flow, int], ...], ...]
     sizes: tuple[tuple[int, ...], ...]
     rooms: Mapping[tuple[int, int], tuple[Room, ...]]
+    gang_rooms: tuple[GangRoom, ...]
     kept_on: Mapping[int, tuple[tuple[int, tuple[int, int, int]], ...]]
     columns: int
     objective: FloatArray
@@ -205,6 +219,18 @@ def build_layout(instance: Instance) -> Layout:
             rooms[p, size] = tuple(here)
     families.append(("room", at, begin()))
 
+    gang_rooms: list[GangRoom] = []
+    at = begin()
+    for (domain, devices), multiplicities in _whole_node_gangs(instance, gang_column, reach).items():
+        pools = tuple(p for p in reach.pools(domain) if instance.pools.capacity[p, 0] == devices)
+        whole = int(instance.pools.size[list(pools)].sum())
+        gang_rooms.extend(
+            GangRoom(domain, devices, nodes, column(float(whole // nodes)), pools)
+            for nodes in sorted(multiplicities)
+            if nodes > 1
+        )
+    families.append(("gang_room", at, begin()))
+
     return Layout(
         instance=instance,
         option_column=option_column,
@@ -216,6 +242,7 @@ def build_layout(instance: Instance) -> Layout:
         pool_flows=tuple(tuple(flows_) for flows_ in pool_flows),
         sizes=sizes,
         rooms=rooms,
+        gang_rooms=tuple(gang_rooms),
         kept_on={node: tuple(held) for node, held in kept_on.items()},
         columns=begin(),
         objective=np.array(objective, dtype=np.float64),
@@ -228,6 +255,21 @@ def build_layout(instance: Instance) -> Layout:
 def _kind(instance: Instance, option: Option) -> GangKind:
     demands = tuple((instance.block_index[d.block], d.multiplicity) for d in option.demands)
     return option.scope, demands, option.apart
+
+
+def _whole_node_gangs(
+    instance: Instance, gang_column: Mapping[tuple[GangKind, Domain], int], reach: _Reach
+) -> dict[tuple[Domain, int], set[int]]:
+    """Numbers of whole nodes that gangs may take in a domain, by domain and devices per node."""
+    found: dict[tuple[Domain, int], set[int]] = defaultdict(set)
+    for kind, domain in gang_column:
+        if len(kind[1]) == 1:
+            block, multiplicity = kind[1][0]
+            devices = instance.blocks[block].demand[0]
+            pools = [p for p in reach.pools(domain) if instance.block_pools[block, p]]
+            if devices and all(instance.pools.capacity[p, 0] == devices for p in pools):
+                found[domain, devices].add(multiplicity)
+    return found
 
 
 class _Reach:

@@ -11,7 +11,7 @@ reports, model files and mutation tests can speak of them by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -74,6 +74,29 @@ class Program:
     def nonzeros(self) -> int:
         """Number of entries of the matrix."""
         return len(self.value)
+
+    def restricted(self, kept: BoolArray) -> Program:
+        """The programme without the columns that are not ``kept``, shape (columns,), which stay at 0.
+
+        All rows remain. Families are those of the columns that are left.
+        """
+        position = np.cumsum(kept) - 1
+        entries = kept[self.column_index]
+        ends = np.concatenate(([0], np.cumsum(entries)))
+        edges = np.concatenate(([0], np.cumsum(kept)))
+        return replace(
+            self,
+            objective=self.objective[kept],
+            lower=self.lower[kept],
+            upper=self.upper[kept],
+            integer=self.integer[kept],
+            row_start=ends[self.row_start],
+            column_index=position[self.column_index[entries]],
+            value=self.value[entries],
+            column_families=tuple(
+                Family(f.name, int(edges[f.start]), int(edges[f.stop])) for f in self.column_families
+            ),
+        )
 
     def activity(self, x: FloatArray) -> FloatArray:
         """``A @ x``, shape (rows,); each row summed on its own: a large one costs no other its digits."""
@@ -159,6 +182,8 @@ class Solution:
         iterations: simplex iterations or conflicts.
         solver: name and version, e.g. ``highs 1.16.0``.
         detail: one sentence on anything odd.
+        row_duals: shape (rows,), multipliers of the rows in units of the programme, of a relaxation; None
+            where the backend has none. Nothing need be believed of them: any multipliers prove a bound.
     """
 
     status: SolveStatus
@@ -171,3 +196,4 @@ class Solution:
     iterations: int = 0
     solver: str = ""
     detail: str = ""
+    row_duals: FloatArray | None = None

@@ -21,7 +21,7 @@ from gangplan.model.sites import NO_DOMAIN
 from gangplan.model.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import GangKind, Layout
+    from gangplan.model.layout import GangKind, GangRoom, Layout
     from gangplan.model.reading import Change, Holding, Reading
 
 NAME = "topology"
@@ -87,7 +87,51 @@ def rows(layout: Layout) -> Rows:
     for kind in layout.kind_columns:
         if kind[2]:
             _apart_rows(layout, kind, found)
+    for room in layout.gang_rooms:
+        _gang_room_rows(layout, room, found)
     return found
+
+
+def _gang_room_rows(layout: Layout, room: GangRoom, found: Rows) -> None:
+    """Gangs of m whole nodes count ``floor(m / nodes)`` groups; a domain has so many as its free nodes make.
+
+    As in the nested rows of a pool, with whole nodes as the unit (formulation, section 1, rows 4 and 6); lifted
+    once for every job that may stay.
+    """
+    instance = layout.instance
+    inside = set(room.pools)
+    asked: list[tuple[int, float]] = [(room.column, -1.0)]
+    for (kind, domain), column in layout.gang_column.items():
+        block, multiplicity = kind[1][0]
+        if len(kind[1]) > 1 or instance.blocks[block].demand[0] != room.devices:
+            continue
+        places = layout.flow_pools[flow_of(kind, block, domain)]
+        if places and all(p in inside for p, _ in places):
+            asked.append((column, float(multiplicity // room.nodes)))
+    found.add(asked, upper=0.0)
+
+    free = 0
+    held: list[tuple[int, float]] = []
+    nodes_of: dict[int, int] = defaultdict(int)
+    for pool in room.pools:
+        rooms = layout.rooms.get((pool, room.devices), ())
+        free += int(instance.pools.size[pool]) - len(rooms)
+        for one in rooms:
+            if one.column >= 0:
+                held.append((one.column, -1.0))
+            else:
+                free += one.constant
+                held.extend((int(layout.keep_column[c]), float(loss)) for c, loss in one.keep)
+            for c, _ in one.keep:
+                nodes_of[c] += 1
+    found.add([(room.column, float(room.nodes)), *held], upper=float(free))
+    whole = int(instance.pools.size[list(room.pools)].sum())
+    most = whole // room.nodes
+    for c, nodes in nodes_of.items():
+        loss = most - (whole - nodes) // room.nodes
+        if loss * room.nodes > nodes:
+            keep = int(layout.keep_column[c])
+            found.add([(room.column, 1.0), (keep, float(loss))], upper=float(most))
 
 
 def _apart_rows(layout: Layout, kind: GangKind, found: Rows) -> None:
