@@ -254,13 +254,14 @@ def _free_room(occupancy: Occupancy) -> _Room:
 def _raw_room(instance: Instance) -> _Room:
     """What each node takes when it is empty and in order."""
     capacity = _raw_capacity(instance)
+    passing: dict[int, BoolArray] = {}
 
     def copies(block: Block) -> IntArray:
         most = np.full(len(capacity), 2**31, dtype=np.int64)
         for r, amount in enumerate(block.demand):
             if amount:
                 most = np.minimum(most, capacity[:, r] // amount)
-        found: IntArray = np.where(_admitting(instance, block), most, 0)
+        found: IntArray = np.where(_admitting(instance, block, passing), most, 0)
         return found
 
     return _Room(instance, copies)
@@ -273,14 +274,20 @@ def _raw_capacity(instance: Instance) -> IntArray:
     ).reshape(len(instance.nodes.nodes), 3)
 
 
-def _admitting(instance: Instance, block: Block) -> BoolArray:
-    """Nodes that pass a block's filters, types and size, in order or not, shape (nodes,)."""
+def _admitting(instance: Instance, block: Block, passing: dict[int, BoolArray] | None = None) -> BoolArray:
+    """Nodes that pass a block's filters, types and size, in order or not, shape (nodes,).
+
+    ``passing`` remembers which nodes pass a filter.
+    """
+    passing = {} if passing is None else passing
     able = np.ones(len(instance.nodes.nodes), dtype=np.bool_)
     if block.types:
         able &= np.isin(instance.nodes.type_of, block.types)
     if block.built_in:
         able &= instance.nodes.built_in == block.built_in
     for f in block.filters:
-        group = instance.filters[f]
-        able &= np.array([admits(node, group) for node in instance.nodes.nodes], dtype=np.bool_)
+        if f not in passing:
+            group = instance.filters[f]
+            passing[f] = np.array([admits(node, group) for node in instance.nodes.nodes], dtype=np.bool_)
+        able &= passing[f]
     return able

@@ -291,6 +291,8 @@ def isolated_throughput(component: Component, share: Mapping[str, float], throug
     if not groups:
         counts = {group.name: group.count for group in component.task_groups}
         return throughput.of_gang(component, counts, {}, CLUSTER)[1]
+    if len(groups) == 1:
+        return _isolated_alone(groups[0], share, throughput)
     choices = [
         [
             (group.name, name, count, count * group.devices_per_task)
@@ -309,6 +311,25 @@ def isolated_throughput(component: Component, share: Mapping[str, float], throug
         served = min(min(1.0, share.get(name, 0.0) / needed) for name, needed in devices.items())
         if served > 0:
             best = max(best, served * throughput.of_gang(component, counts, types, NODE)[1])
+    return best
+
+
+def _isolated_alone(group: TaskGroup, share: Mapping[str, float], throughput: Throughput) -> float:
+    """x_iso where one group has all the devices: nothing is slower than it."""
+    reference = throughput.reference(group)
+    if reference <= 0:
+        return 0.0
+    best = 0.0
+    for name in throughput.types(group):
+        mine = share.get(name, 0.0)
+        if mine <= 0:
+            continue
+        for count in group.allowed_counts:
+            x = throughput.of_group(group, name, count, NODE)
+            if x > 0:
+                best = max(
+                    best, min(1.0, mine / (count * group.devices_per_task)) * (x / reference * reference)
+                )
     return best
 
 

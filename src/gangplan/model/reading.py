@@ -170,6 +170,10 @@ def _holding(placements: tuple[TaskPlacement, ...]) -> Holding:
 def _checked(job: Job, action: Action, facts: RoundFacts, malformed: list[Violation]) -> Holding:
     """The holding that an action asks for, without what makes no sense."""
     groups = {group.name for group in job.component.task_groups}
+    if len(action.placements) == 1:
+        only = action.placements[0]
+        if only.node in facts.nodes and only.group in groups and only.tasks >= 1 and len(only.devices) < 2:
+            return _holding(action.placements)
     seen: set[tuple[str, str]] = set()
     sane: list[TaskPlacement] = []
 
