@@ -76,8 +76,12 @@ class HighsBackend:
         begin = answer.usable_start(program, start, relax=parameters.relax)
         run = _Run(library, program, parameters, began)
         run.go(begin)
-        values = run.values
         detail = ""
+        if begin is not None and run.lost_its_values:
+            run = _Run(library, program, parameters, began)
+            run.go(None)
+            detail = "solved again without the start, which came back in place of the optimum"
+        values = run.values
         if values is not None and not run.linear:
             tidy = answer.rounded(program, values)
             if answer.violated(program, tidy):
@@ -121,6 +125,18 @@ class _Run:
         self.limit = SolveLimit.NONE
         self.nodes = self.iterations = 0
         self.row_duals: FloatArray | None = None
+        self.claimed = -math.inf
+
+    @property
+    def lost_its_values(self) -> bool:
+        """Whether the values are worth less than HiGHS says that they are.
+
+        1.16.0 sometimes improves a start while it presolves and then returns the start itself as optimal.
+        """
+        if self.values is None or self.linear:
+            return False
+        value = self.program.evaluate(self.values)
+        return value < self.claimed - 1e-6 * max(1.0, abs(self.claimed))
 
     def go(self, start: FloatArray | None) -> None:
         """Solve from ``start``."""
@@ -139,6 +155,7 @@ class _Run:
         self.iterations = max(0, int(info.simplex_iteration_count))
         if info.primal_solution_status == self.library.kSolutionStatusFeasible:
             self.values = np.array(highs.getSolution().col_value)
+            self.claimed = float(info.objective_function_value) / self.scale
         if self.infeasible:
             return
         if self.linear:

@@ -100,6 +100,7 @@ def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, 
             "rows": exact.program.rows,
             "nonzeros": exact.program.nonzeros,
             "unbound_gangs": exact.unbound,
+            "exact_steps": exact.steps,
         }
     if exact.solution is not None:
         found |= {

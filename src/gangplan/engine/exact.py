@@ -1,27 +1,34 @@
-"""The exact step: the whole integer programme, solved in the worker, bound to nodes."""
+"""The exact step: the integer programme, whole or reduced, solved in the worker and bound to nodes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import numpy as np
 
 from gangplan.domain.plan import TerminationLimit
+from gangplan.engine.ask import Asking
 from gangplan.engine.judge import Judge
-from gangplan.engine.parameters import PlanParameters
-from gangplan.engine.registry import AUTO, choose
-from gangplan.engine.runner import Cancellation, Runner
-from gangplan.errors import BackendError, WorkerError
+from gangplan.engine.sift import Sifted, nearest, sift
 from gangplan.model.bind import bind
 from gangplan.model.ease import ease
 from gangplan.model.encode import encode
 from gangplan.model.formulation import formulate
+from gangplan.model.greedy import price_greedy
 from gangplan.model.layout import Layout, build_layout
-from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
-from gangplan_solvers import catalog
+from gangplan.model.prices import Prices, prices_of_rows
+from gangplan.model.program import BoolArray, FloatArray, Program, Solution
 
-_RESERVE_SECONDS = 0.03
-_RESERVE_FACTOR = 2.0
-"""What is kept back for binding, verifying and answering, as a multiple of the slowest verification so far."""
+STEPS: tuple[tuple[float, tuple[tuple[float, float], ...]], ...] = (
+    (1_200, ((float("inf"), 1.0),)),
+    (float("inf"), ((1_000, 0.4), (4_000, 0.6), (float("inf"), 1.0))),
+)
+"""Which programmes are solved, by the number of columns: up to so many, these steps one after the other, each
+with so many options (those of least regret) and so much of the time that is left. A step that proves the
+optimum is the last. Programmes that are not solved whole at once are sifted first.
+"""
 
+_OPTIMAL = 1e-6
 _FEASIBLE = 1e-6
 _EASE_GAP = 0.01
 
@@ -31,11 +38,12 @@ class Exact:
     """What the exact step did.
 
     Attributes:
-        solution: the solver's checked answer; None when there is none.
+        solution: the last checked answer of a solver; None when there is none.
         limit: why the search stopped.
-        detail: one sentence on a failure; empty when all went well.
-        program: the programme; None when the step was not taken.
-        unbound: chosen gangs that no node could take.
+        detail: what went wrong; empty when all went well.
+        program: the whole programme; None when the step was not taken.
+        unbound: chosen gangs that no node could take, in the last step.
+        steps: programmes solved, relaxations aside.
     """
 
     solution: Solution | None
@@ -43,38 +51,95 @@ class Exact:
     detail: str
     program: Program | None
     unbound: int = 0
+    steps: int = 0
 
 
-def solve_exactly(
-    judge: Judge, parameters: PlanParameters, runner: Runner, cancellation: Cancellation | None
-) -> Exact:
-    """Solve the whole programme within what the budget leaves for it, and bind the solution."""
-    if parameters.pipeline == "greedy":
+def solve_exactly(judge: Judge, asking: Asking, prices: Prices) -> Exact:
+    """Solve the programme within what the budget leaves for it, and bind every solution."""
+    if asking.parameters.pipeline == "greedy":
         return Exact(None, TerminationLimit.NONE, "", None)
-    budget = judge.budget
-    with budget.phase("formulate"):
+    with judge.budget.phase("formulate"):
         layout = build_layout(judge.instance)
         program = formulate(layout)
-        start = _start(judge, layout, program)
-    solution, limit, detail = _solve(judge, program, parameters, runner, start, cancellation)
+    steps = next(steps for most, steps in STEPS if program.columns <= most)
+    sifted = None
+    if len(steps) > 1:
+        sifted = _sift(judge, asking, layout, program, prices)
+    solution: Solution | None = None
+    unbound = done = 0
+    for most, share in steps if sifted is not None else steps[-1:]:
+        answer = _step(judge, asking, layout, program, sifted, most, share)
+        if answer is None:
+            break
+        solution, unbound = answer
+        done += 1
+        if _proved(judge):
+            break
+    limit = TerminationLimit.NONE if _proved(judge) else asking.limit
+    return Exact(solution, limit, "; ".join(asking.failures), program, unbound, done)
+
+
+def _proved(judge: Judge) -> bool:
+    assert judge.best is not None
+    return judge.bound - judge.best.value <= _OPTIMAL * max(1.0, abs(judge.bound))
+
+
+def _sift(judge: Judge, asking: Asking, layout: Layout, program: Program, prices: Prices) -> Sifted | None:
+    """The relaxation's bound, and the price greedy at its prices."""
+    start = _start(judge, layout, program)
+    sifted = sift(asking, layout, program, prices, np.zeros(program.columns) if start is None else start)
+    if sifted is None:
+        return None
+    judge.bound = min(judge.bound, sifted.bound)
+    with judge.budget.phase("greedy"):
+        priced = price_greedy(
+            judge.instance, prices_of_rows(layout, program, sifted.multipliers, sifted.bound)
+        )
+    judge.consider("price_greedy", priced)
+    return sifted
+
+
+def _step(
+    judge: Judge,
+    asking: Asking,
+    layout: Layout,
+    program: Program,
+    sifted: Sifted | None,
+    most: float,
+    share: float,
+) -> tuple[Solution, int] | None:
+    """Solve with at most ``most`` options, bind, and say how many gangs no node could take."""
+    start = _start(judge, layout, program)
+    kept, left_out = np.ones(program.columns, dtype=np.bool_), float("inf")
+    if sifted is not None and most < program.columns:
+        kept, left_out = nearest(sifted, int(most), np.zeros(program.columns) if start is None else start)
+    reduced = program if kept.all() else program.restricted(kept)
+    solution = asking.solve(reduced, None if start is None else start[kept], share=share)
     if solution is None:
-        return Exact(None, limit, detail, program)
-    judge.bound = min(judge.bound, solution.bound)
+        return None
+    if sifted is None or left_out == float("inf"):
+        judge.bound = min(judge.bound, solution.bound)
+    else:
+        judge.bound = min(judge.bound, max(solution.bound, sifted.bound - left_out))
     if solution.values is None:
-        return Exact(solution, limit, detail, program)
-    unbound = _bind(judge, "exact", layout, solution.values)
+        return solution, 0
+    unbound = _bind(judge, "exact", layout, _spread(solution.values, kept))
     if unbound:
-        eased, _, _ = _solve(
-            judge,
-            ease(layout, program, program.evaluate(solution.values)),
-            replace(parameters, relative_gap=_EASE_GAP),
-            runner,
-            solution.values,
-            cancellation,
+        value = reduced.evaluate(solution.values)
+        easier = ease(layout, program, value)
+        eased = asking.solve(
+            easier if kept.all() else easier.restricted(kept), solution.values, relative_gap=_EASE_GAP
         )
         if eased is not None and eased.values is not None:
-            unbound = min(unbound, _bind(judge, "eased", layout, eased.values))
-    return Exact(solution, limit, detail, program, unbound)
+            unbound = min(unbound, _bind(judge, "eased", layout, _spread(eased.values, kept)))
+    return solution, unbound
+
+
+def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
+    """Values of all columns, those left out being 0."""
+    whole = np.zeros(len(kept), dtype=np.float64)
+    whole[kept] = values
+    return whole
 
 
 def _bind(judge: Judge, name: str, layout: Layout, values: FloatArray) -> int:
@@ -90,45 +155,3 @@ def _start(judge: Judge, layout: Layout, program: Program) -> FloatArray | None:
     assert judge.best is not None
     values = encode(layout, judge.best.assignment)
     return values if program.worst_violation(values) <= _FEASIBLE else None
-
-
-def _solve(
-    judge: Judge,
-    program: Program,
-    parameters: PlanParameters,
-    runner: Runner,
-    start: FloatArray | None,
-    cancellation: Cancellation | None,
-) -> tuple[Solution | None, TerminationLimit, str]:
-    """Ask the chosen backend; when it fails and the choice was ours, ask another one."""
-    within = judge.budget.less(_RESERVE_SECONDS + _RESERVE_FACTOR * judge.slowest_seconds)
-    failures: list[str] = []
-    names = tuple(catalog.names())
-    while within.remaining > 0.0 and names:
-        how = SolveParameters(
-            time_limit_seconds=within.remaining if within.limited else None,
-            relative_gap=parameters.relative_gap,
-            node_limit=parameters.node_limit,
-            threads=parameters.threads,
-            seed=parameters.seed,
-        )
-        name = choose(parameters.solver, program, how, names)
-        try:
-            with judge.budget.phase("solve"):
-                solution = runner.solve(name, program, how, start, within, cancellation)
-        except (BackendError, WorkerError) as error:
-            failures.append(f"{name}: {error}")
-            if cancellation is not None and cancellation.cancelled:
-                return None, TerminationLimit.CANCELLED, "cancelled by the caller"
-            names = tuple(other for other in names if other != name) if parameters.solver == AUTO else ()
-            continue
-        limit = {
-            SolveLimit.NONE: TerminationLimit.NONE,
-            SolveLimit.TIME: TerminationLimit.TIME,
-            SolveLimit.NODE: TerminationLimit.NODE,
-        }[solution.limit]
-        return solution, limit, "; ".join([*failures, *([solution.detail] if solution.detail else [])])
-    if not failures:
-        return None, TerminationLimit.TIME, "the budget left no time for a solver"
-    timed_out = within.remaining <= 0.0
-    return None, TerminationLimit.TIME if timed_out else TerminationLimit.FAILURE, "; ".join(failures)

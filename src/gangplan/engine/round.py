@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gangplan.domain.plan import RoundResult, Stage
 from gangplan.domain.round import Round
 from gangplan.engine.answer import answer
+from gangplan.engine.ask import Asking
 from gangplan.engine.budget import Budget
 from gangplan.engine.exact import solve_exactly
 from gangplan.engine.judge import Judge
@@ -60,7 +61,8 @@ def plan_round(
     judge.bound = prices.bound
     judge.consider("greedy", priced)
     assert floor is not None, f"keep and fill broke a rule: {judge.rejected}"
-    exact = solve_exactly(judge, parameters, runner or InProcessRunner(), cancellation)
+    asking = Asking(judge, parameters, runner or InProcessRunner(), cancellation)
+    exact = solve_exactly(judge, asking, prices)
     with budget.phase("take_back"):
         assert judge.best is not None
         taken_back = take_back(judge, judge.best, floor)

@@ -46,9 +46,8 @@ def encode(layout: Layout, assignment: Assignment) -> FloatArray:
                 values[room.column] = free // room.size
     for gang_room in layout.gang_rooms:
         nodes = np.concatenate([instance.pools.members[p] for p in gang_room.pools])
-        taken = np.array(
-            [sum(a[0] for c, a in layout.kept_on.get(n, ()) if c in staying) for n in nodes.tolist()]
-        )
+        kept = [sum(a[0] for c, a in layout.kept_on.get(n, ()) if c in staying) for n in nodes.tolist()]
+        taken = np.array(kept, dtype=np.int64)
         whole = int((instance.nodes.capacity[nodes, 0] - taken >= gang_room.devices).sum())
         values[gang_room.column] = whole // gang_room.nodes
     return values

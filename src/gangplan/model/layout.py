@@ -52,7 +52,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GangRoom:
-    """Groups of ``nodes`` whole nodes of ``devices`` devices that are free in ``domain``, counted by ``column``."""
+    """Groups of ``nodes`` whole nodes, of ``devices`` devices each, that are free in ``domain``."""
 
     domain: Domain
     devices: int
@@ -221,13 +221,13 @@ def build_layout(instance: Instance) -> Layout:
 
     gang_rooms: list[GangRoom] = []
     at = begin()
-    for (domain, devices), multiplicities in _whole_node_gangs(instance, gang_column, reach).items():
-        pools = tuple(p for p in reach.pools(domain) if instance.pools.capacity[p, 0] == devices)
-        whole = int(instance.pools.size[list(pools)].sum())
+    for (domain, per_node), multiplicities in _whole_node_gangs(instance, gang_column, reach).items():
+        within = tuple(p for p in reach.pools(domain) if instance.pools.capacity[p, 0] == per_node)
+        whole = int(instance.pools.size[list(within)].sum())
         gang_rooms.extend(
-            GangRoom(domain, devices, nodes, column(float(whole // nodes)), pools)
-            for nodes in sorted(multiplicities)
-            if nodes > 1
+            GangRoom(domain, per_node, number, column(float(whole // number)), within)
+            for number in sorted(multiplicities)
+            if number > 1
         )
     families.append(("gang_room", at, begin()))
 

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gangplan.model.duality import price_out
 from gangplan.model.instance import Instance
-from gangplan.model.program import FloatArray
+from gangplan.model.layout import Layout
+from gangplan.model.program import FloatArray, Program
 
 STEPS = 80
 _OUTWARD = 1e-9
@@ -28,13 +30,11 @@ class Prices:
     """Prices and what they prove.
 
     Attributes:
-        by_type: shape (types,), GPU-equivalents per device, not negative.
         bound: no plan is worth more.
-        option_cost: shape (options,), price of what each option holds.
+        option_cost: shape (options,), price of what each option holds; infinite where it cannot be taken.
         keep_cost: shape (classes,), price of what a kept job holds.
     """
 
-    by_type: FloatArray
     bound: float
     option_cost: FloatArray
     keep_cost: FloatArray
@@ -55,11 +55,25 @@ def price_devices(instance: Instance, steps: int = STEPS) -> Prices:
         excess = (demand - capacity) / np.maximum(capacity, 1.0)
         price = np.maximum(0.0, price + stride / (2.0 + step / 4.0) * excess.clip(-1.0, 1.0))
     return Prices(
-        by_type=best_price,
         bound=best + _OUTWARD * max(1.0, abs(best)),
         option_cost=use.option_cost(best_price),
         keep_cost=use.keep @ best_price,
     )
+
+
+def prices_of_rows(layout: Layout, program: Program, multipliers: FloatArray, bound: float) -> Prices:
+    """Prices of what options and kept jobs hold: multipliers of all rows but "one option per component"."""
+    instance = layout.instance
+    own = next(family for family in program.row_families if family.name == "structure")
+    others = multipliers.copy()
+    others[own.start : own.stop] = 0.0
+    cost = program.objective - price_out(program, others).reduced
+    option_cost = np.full(len(instance.option), np.inf)
+    chosen = layout.option_column >= 0
+    option_cost[chosen] = cost[layout.option_column[chosen]]
+    keep_cost = np.zeros(len(instance.classes))
+    keep_cost[instance.kept] = cost[layout.keep_column[instance.kept]]
+    return Prices(bound, option_cost, keep_cost)
 
 
 class _Use:

@@ -95,8 +95,8 @@ def rows(layout: Layout) -> Rows:
 def _gang_room_rows(layout: Layout, room: GangRoom, found: Rows) -> None:
     """Gangs of m whole nodes count ``floor(m / nodes)`` groups; a domain has so many as its free nodes make.
 
-    As in the nested rows of a pool, with whole nodes as the unit (formulation, section 1, rows 4 and 6); lifted
-    once for every job that may stay.
+    As in the nested rows of a pool, with whole nodes as the unit (formulation, section 1, rows 4 and 6);
+    lifted once for every job that may stay.
     """
     instance = layout.instance
     inside = set(room.pools)

@@ -1,0 +1,101 @@
+"""Asking solvers: which backend, how long, and what when it fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gangplan.domain.plan import TerminationLimit
+from gangplan.engine.judge import Judge
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.registry import AUTO, choose
+from gangplan.engine.runner import Cancellation, Runner
+from gangplan.errors import BackendError, WorkerError
+from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
+from gangplan_solvers import catalog
+
+_RESERVE_SECONDS = 0.03
+_RESERVE_FACTOR = 2.0
+"""Kept back for binding, verifying and answering: a multiple of the slowest verification so far."""
+
+_LIMITS = {
+    SolveLimit.NONE: TerminationLimit.NONE,
+    SolveLimit.TIME: TerminationLimit.TIME,
+    SolveLimit.NODE: TerminationLimit.NODE,
+}
+
+
+@dataclass(slots=True)
+class Asking:
+    """The solvers of one round, and what came of asking them.
+
+    Attributes:
+        judge: for the budget.
+        parameters: solver, gap, limits, seed.
+        runner: where solvers run.
+        cancellation: of the round.
+        limit: what stopped the last answer, or why there was none.
+        failures: what went wrong, one sentence each.
+    """
+
+    judge: Judge
+    parameters: PlanParameters
+    runner: Runner
+    cancellation: Cancellation | None
+    limit: TerminationLimit = TerminationLimit.NONE
+    failures: list[str] = field(default_factory=list)
+
+    def solve(
+        self,
+        program: Program,
+        start: FloatArray | None,
+        *,
+        share: float = 1.0,
+        relative_gap: float | None = None,
+        relax: bool = False,
+    ) -> Solution | None:
+        """The checked answer of the chosen backend; of another one, when it fails and the choice was ours.
+
+        Args:
+            program: what to solve.
+            start: a complete feasible solution, or None.
+            share: how much of the time that is left it may take.
+            relative_gap: at which it may stop; None: as the caller of the round said.
+            relax: solve the linear relaxation, with whatever backend has one.
+
+        Returns:
+            None when there was no answer; ``limit`` and ``failures`` say why.
+        """
+        within = self.judge.budget.less(_RESERVE_SECONDS + _RESERVE_FACTOR * self.judge.slowest_seconds)
+        wanted = AUTO if relax else self.parameters.solver
+        names = tuple(catalog.names())
+        tried = False
+        while within.remaining > 0.0 and names:
+            how = SolveParameters(
+                time_limit_seconds=share * within.remaining if within.limited else None,
+                relative_gap=self.parameters.relative_gap if relative_gap is None else relative_gap,
+                node_limit=self.parameters.node_limit,
+                threads=self.parameters.threads,
+                seed=self.parameters.seed,
+                relax=relax,
+            )
+            name = choose(wanted, program, how, names)
+            tried = True
+            try:
+                with self.judge.budget.phase("relax" if relax else "solve"):
+                    solution = self.runner.solve(name, program, how, start, within, self.cancellation)
+            except (BackendError, WorkerError) as error:
+                self.failures.append(f"{name}: {error}")
+                if self.cancellation is not None and self.cancellation.cancelled:
+                    self.limit = TerminationLimit.CANCELLED
+                    return None
+                names = tuple(other for other in names if other != name) if wanted == AUTO else ()
+                continue
+            if solution.detail:
+                self.failures.append(solution.detail)
+            self.limit = _LIMITS[solution.limit]
+            return solution
+        late = within.remaining <= 0.0
+        self.limit = TerminationLimit.TIME if late or not tried else TerminationLimit.FAILURE
+        if not tried:
+            self.failures.append("the budget left no time for a solver")
+        return None
