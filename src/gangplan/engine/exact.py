@@ -9,7 +9,7 @@ from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.registry import AUTO, choose
 from gangplan.engine.runner import Cancellation, Runner
-from gangplan.errors import BackendError, WorkerError
+from gangplan.errors import BackendError, UnknownSolverError, WorkerError
 from gangplan.model.bind import bind
 from gangplan.model.ease import ease
 from gangplan.model.encode import encode
@@ -20,7 +20,7 @@ from gangplan_solvers import catalog
 
 _RESERVE_SECONDS = 0.03
 _RESERVE_FACTOR = 2.0
-"""What is kept back for binding, verifying and answering, as a multiple of the slowest verification so far."""
+"""Kept back for binding, verifying and answering: seconds, and a multiple of the slowest verification."""
 
 _FEASIBLE = 1e-6
 _EASE_GAP = 0.01
@@ -112,7 +112,12 @@ def _solve(
             threads=parameters.threads,
             seed=parameters.seed,
         )
-        name = choose(parameters.solver, program, how, names)
+        try:
+            name = choose(parameters.solver, program, how, names)
+        except UnknownSolverError:
+            if not failures:
+                raise
+            break  # the failures leave no backend that can be used here
         try:
             with judge.budget.phase("solve"):
                 solution = runner.solve(name, program, how, start, within, cancellation)
