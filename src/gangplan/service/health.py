@@ -7,7 +7,6 @@ from typing import Any
 
 from grpc_health.v1 import health, health_pb2
 
-
 _LAST_WORD_SECONDS = 0.1
 """For NOT_SERVING to be sent before a watch ends."""
 
