@@ -110,8 +110,7 @@ class _Run:
         self.linear = parameters.relax or not program.integer.any()
         self.rows = rows.scale(program, relax=self.linear)
         self.bounds = answer.column_bounds(program, relax=self.linear)
-        largest = float(np.abs(program.objective).max(initial=0.0))
-        self.scale = 2.0 ** (round(math.log2(_LARGEST_COEFFICIENT / largest)) if largest else 0)
+        self.scale = answer.objective_scale(program, _LARGEST_COEFFICIENT)
         self.library = library
         self.values: FloatArray | None = None
         self.bound = math.inf
@@ -139,7 +138,10 @@ class _Run:
         if self.infeasible:
             return
         if self.linear:
-            self.bound = self._weak_duality(np.array(highs.getSolution().row_dual))
+            dual = np.array(highs.getSolution().row_dual)
+            known = dual.shape == (self.program.rows,)
+            multiplier = dual * self.rows.factor / self.scale if known else np.zeros(self.program.rows)
+            self.bound = answer.dual_bound(self.program, multiplier)
         else:
             scaled = float(info.mip_dual_bound)
             self.bound = (scaled + 1e-6 + 1e-9 * abs(scaled)) / self.scale  # outward (decision 24)
@@ -206,29 +208,6 @@ class _Run:
         )
         _checked("passModel", loaded)
         return highs
-
-    def _weak_duality(self, dual: FloatArray) -> float:
-        """The bound that row duals prove on the box of the columns, true whatever the duals' tolerance.
-
-        For any multipliers y: max c x <= sum_i max over [lower_i, upper_i] of y_i r_i + sum_j max over the
-        box of (c - A^T y)_j x_j. A multiplier that meets an infinite limit counts as 0.
-        """
-        program = self.program
-        if dual.shape != (program.rows,):
-            dual = np.zeros(program.rows)
-        multiplier = dual * self.rows.factor / self.scale
-        limit = np.where(multiplier > 0, program.row_upper, program.row_lower)
-        multiplier = np.where(np.isfinite(limit), multiplier, 0.0)
-        pull = np.bincount(
-            program.column_index,
-            weights=multiplier[rows.row_of_entry(program)] * program.value,
-            minlength=program.columns,
-        )
-        reduced = program.objective - pull
-        by_row = multiplier * np.where(multiplier != 0, limit, 0.0)
-        by_column = np.maximum(reduced * program.lower, reduced * program.upper)
-        rounding = 1e-12 * float(np.abs(by_row).sum() + np.abs(by_column).sum())
-        return program.offset + float(by_row.sum() + by_column.sum()) + rounding
 
 
 def _library() -> Any:
