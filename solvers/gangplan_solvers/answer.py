@@ -12,7 +12,7 @@ import numpy as np
 from gangplan.errors import BackendError
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters, SolveStatus
 from gangplan_solvers.backend import Feature
-from gangplan_solvers.rows import integral_rows, largest_entry
+from gangplan_solvers.rows import integral_rows, largest_entry, row_of_entry
 
 FEASIBILITY_TOLERANCE = 1e-6
 """Largest violation of a row, relative to its largest entry times value; of a bound, relative to itself."""
@@ -138,6 +138,31 @@ def box_bound(program: Program) -> float:
     """What the columns' bounds alone allow: a bound where the library has none yet. Rounded outward."""
     terms = np.maximum(program.objective * program.lower, program.objective * program.upper)
     return program.offset + float(terms.sum()) + 1e-12 * (float(np.abs(terms).sum()) + abs(program.offset))
+
+
+def dual_bound(program: Program, multiplier: FloatArray) -> float:
+    """The bound that row multipliers prove on the box of the columns, true whatever their tolerance.
+
+    Weak duality: for any y of shape (rows,), ``max c x <= sum_i max over [lower_i, upper_i] of y_i r_i + sum_j
+    max over the box of (c - A^T y)_j x_j``. A multiplier that meets an infinite limit counts as 0.
+    """
+    limit = np.where(multiplier > 0, program.row_upper, program.row_lower)
+    multiplier = np.where(np.isfinite(limit), multiplier, 0.0)
+    weights = multiplier[row_of_entry(program)] * program.value
+    reduced = program.objective - np.bincount(program.column_index, weights, minlength=program.columns)
+    by_row = multiplier * np.where(multiplier != 0, limit, 0.0)
+    by_column = np.maximum(reduced * program.lower, reduced * program.upper)
+    rounding = 1e-12 * float(np.abs(by_row).sum() + np.abs(by_column).sum())
+    return program.offset + float(by_row.sum() + by_column.sum()) + rounding
+
+
+def objective_scale(program: Program, largest: float) -> float:
+    """The power of two that brings the objective's largest coefficient to about ``largest``; 1 without any.
+
+    Solvers' absolute tolerances on reduced costs and on the gap are then small beside it, however tiny it was.
+    """
+    coefficient = float(np.abs(program.objective).max(initial=0.0))
+    return 2.0 ** round(math.log2(largest / coefficient)) if coefficient else 1.0
 
 
 def settle(

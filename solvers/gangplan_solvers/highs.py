@@ -116,8 +116,7 @@ class _Run:
         self.linear = parameters.relax or not program.integer.any()
         self.rows = rows.scale(program, relax=self.linear)
         self.bounds = answer.column_bounds(program, relax=self.linear)
-        largest = float(np.abs(program.objective).max(initial=0.0))
-        self.scale = 2.0 ** (round(math.log2(_LARGEST_COEFFICIENT / largest)) if largest else 0)
+        self.scale = answer.objective_scale(program, _LARGEST_COEFFICIENT)
         self.library = library
         self.values: FloatArray | None = None
         self.bound = math.inf
@@ -160,9 +159,8 @@ class _Run:
             return
         if self.linear:
             dual = np.array(highs.getSolution().row_dual)
-            if dual.shape != (self.program.rows,):
-                dual = np.zeros(self.program.rows)
-            self.row_duals = dual * self.rows.factor / self.scale
+            known = dual.shape == (self.program.rows,)
+            self.row_duals = dual * self.rows.factor / self.scale if known else np.zeros(self.program.rows)
             self.bound = price_out(self.program, self.row_duals).bound
         else:
             scaled = float(info.mip_dual_bound)

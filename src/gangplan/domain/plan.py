@@ -166,10 +166,7 @@ class Quality:
     Attributes:
         objective: value of the plan: waiting counts 0, evicted minus its cost, running its value.
         bound: no plan is worth more.
-        absolute_gap: ``bound - objective``.
-        relative_gap: ``absolute_gap / max(|bound|, tolerance)``.
-        gap_of_gain: ``(bound - objective) / (bound - keep_and_fill)``; 0 when the denominator is below
-            tolerance.
+        absolute_gap, relative_gap, gap_of_gain: see :func:`gaps`.
         keep_and_fill: value of the plan that keeps everything and fills.
         objective_by_term: sums to ``objective``.
     """
@@ -181,6 +178,29 @@ class Quality:
     gap_of_gain: float
     keep_and_fill: float
     objective_by_term: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
+
+
+GAP_TOLERANCE = 1e-9
+"""What counts as 0 in a gap, in weighted GPU-equivalents."""
+
+
+def gaps(objective: float, bound: float, keep_and_fill: float) -> tuple[float, float, float]:
+    """Absolute gap, relative gap and gap of gain of a plan (decision 22), none of them negative.
+
+    ``bound - objective``; that over ``max(|bound|, tolerance)``; and that over ``bound - keep_and_fill``, 0
+    when this denominator is within the tolerance.
+
+    Args:
+        objective: value of the plan.
+        bound: no plan is worth more.
+        keep_and_fill: value of the plan that keeps everything and fills.
+    """
+    absolute = max(0.0, bound - objective)
+    nothing = max(absolute, abs(bound)) <= 2 * GAP_TOLERANCE  # a bound is rounded outward
+    relative = 0.0 if nothing else absolute / max(abs(bound), GAP_TOLERANCE)
+    gain = bound - keep_and_fill
+    of_gain = absolute / gain if gain > GAP_TOLERANCE * max(1.0, abs(bound)) else 0.0
+    return absolute, relative, of_gain
 
 
 @dataclass(frozen=True, slots=True)

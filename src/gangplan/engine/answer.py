@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gangplan.domain.plan import (
+    GAP_TOLERANCE,
     Action,
     Plan,
     Quality,
     RoundResult,
     TerminationLimit,
     TerminationReason,
+    gaps,
 )
 from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Candidate, Judge
@@ -21,14 +23,14 @@ from gangplan.model.notices import notices
 from gangplan.model.terms import terms
 
 OPTIMAL_GAP = 1e-6
-_TOLERANCE = 1e-9
+"""Relative gap up to which a plan counts as OPTIMAL (decision 23)."""
 
 
 def answer(
     judge: Judge, parameters: PlanParameters, floor: Candidate, exact: Exact, taken_back: TakenBack
 ) -> RoundResult:
     """Put the answer together; nothing is decided here any more."""
-    best = taken_back.candidate if taken_back.candidate.value >= floor.value - _TOLERANCE else floor
+    best = taken_back.candidate if taken_back.candidate.value >= floor.value - GAP_TOLERANCE else floor
     with judge.budget.phase("explain"):
         finished = exact.solution is not None and exact.limit is TerminationLimit.NONE
         verdicts = explain(judge.instance, best.assignment, finished=finished)
@@ -59,17 +61,15 @@ def answer(
 
 
 def measure(best: Candidate, bound: float, keep_and_fill: float) -> Quality:
-    """The three gaps of decision 22; the bound is never below the plan's own value."""
-    value = best.value
-    bound = max(bound, value)
-    gap = bound - value
-    room = bound - keep_and_fill
+    """Value, bound and gaps (decision 22); the bound is never below the plan's own value."""
+    bound = max(bound, best.value)
+    absolute, relative, of_gain = gaps(best.value, bound, keep_and_fill)
     return Quality(
-        objective=value,
+        objective=best.value,
         bound=bound,
-        absolute_gap=gap,
-        relative_gap=gap / abs(bound) if abs(bound) > _TOLERANCE else 0.0,
-        gap_of_gain=gap / room if room > _TOLERANCE * max(1.0, abs(bound)) else 0.0,
+        absolute_gap=absolute,
+        relative_gap=relative,
+        gap_of_gain=of_gain,
         keep_and_fill=keep_and_fill,
         objective_by_term=dict(best.verification.objective_by_term),
     )

@@ -9,7 +9,7 @@ from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.registry import AUTO, choose
 from gangplan.engine.runner import Cancellation, Runner
-from gangplan.errors import BackendError, WorkerError
+from gangplan.errors import BackendError, UnknownSolverError, WorkerError
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import catalog
 
@@ -78,7 +78,12 @@ class Asking:
                 seed=self.parameters.seed,
                 relax=relax,
             )
-            name = choose(wanted, program, how, names)
+            try:
+                name = choose(wanted, program, how, names)
+            except UnknownSolverError:
+                if not tried and not relax:
+                    raise
+                break  # the failures leave no backend that can be used here
             tried = True
             try:
                 with self.judge.budget.phase("relax" if relax else "solve"):
@@ -96,6 +101,6 @@ class Asking:
             return solution
         late = within.remaining <= 0.0
         self.limit = TerminationLimit.TIME if late or not tried else TerminationLimit.FAILURE
-        if not tried:
+        if not tried and not relax:
             self.failures.append("the budget left no time for a solver")
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from gangplan.errors import UnknownSolverError
+from gangplan.errors import BackendError, UnknownSolverError
 from gangplan.model.program import Program, SolveParameters
 from gangplan_solvers import catalog
 from gangplan_solvers.backend import Feature
@@ -53,7 +53,10 @@ def choose(
     rest = tuple(other for other in known if other not in order)
     for candidate in (*order, *rest):
         if candidate in known:
-            backend = catalog.load(candidate)
+            try:
+                backend = catalog.load(candidate)
+            except BackendError:
+                continue  # another package's, and broken: the list of solvers says how
             if needed <= backend.features and backend.availability().available:
                 return candidate
     wanted = ", ".join(sorted(feature.value for feature in needed))

@@ -6,14 +6,15 @@ the work that may not be touched, no domain of any option's scope holds enough c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.plan import Verdict, VerdictKind
 from gangplan.model.assignment import Assignment
-from gangplan.model.instance import Instance, JobClass
+from gangplan.model.instance import Instance, JobClass, build_instance
 from gangplan.model.occupancy import Occupancy
 from gangplan.model.options import Block, Option
 from gangplan.model.program import BoolArray, IntArray
@@ -34,10 +35,13 @@ class _Reason:
 
 @dataclass(frozen=True, slots=True)
 class _Shortage:
-    """The option that comes closest: ``fitting`` of ``wanted`` copies of a block in one domain."""
+    """The option that comes closest: ``fitting`` of ``wanted`` copies of a block in one domain.
 
-    option: Option
+    A copy is ``tasks`` tasks.
+    """
+
     block: Block
+    tasks: int
     fitting: int
     wanted: int
     scope: int
@@ -68,26 +72,76 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     after = Occupancy(instance, kept_classes)
     for j, placed in sorted(assignment.placed.items()):
         after.take_placed(j, placed)
-    fixed = Occupancy(instance, [c for c, job_class in enumerate(instance.classes) if job_class.must_run])
+    fixed = Occupancy(instance, [c for c, job_class in enumerate(instance.classes) if job_class.must_stay])
     rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(after))
+    waiting = [
+        (job_class, left)
+        for job_class in instance.classes
+        if (left := [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept])
+    ]
+    impossible = _impossible(instance, [k for k, _ in waiting if not k.kept], rooms.empty)
     verdicts: list[Verdict] = []
-    for job_class in instance.classes:
-        waiting = [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept]
-        if waiting:
+    for job_class, left in waiting:
+        reason = impossible.get(job_class.jobs[0])
+        if reason is None:
             reason = _reason(instance, job_class, after, rooms, finished=finished)
-            verdicts.extend(
-                Verdict(
-                    job=instance.jobs[j].name,
-                    kind=reason.kind,
-                    code=reason.code,
-                    message=reason.message,
-                    resource=reason.resource,
-                    level=reason.level,
-                    shortfall=reason.shortfall,
-                )
-                for j in waiting
+        verdicts.extend(
+            Verdict(
+                job=instance.jobs[j].name,
+                kind=reason.kind,
+                code=reason.code,
+                message=reason.message,
+                resource=reason.resource,
+                level=reason.level,
+                shortfall=reason.shortfall,
             )
+            for j in left
+        )
     return tuple(sorted(verdicts, key=lambda verdict: verdict.job))
+
+
+def _impossible(instance: Instance, classes: Sequence[JobClass], empty: _Room) -> dict[int, _Reason]:
+    """Why classes fit on no empty cluster, by first job; a class that needs closed nodes is told so."""
+    found: dict[int, _Reason] = {}
+    for job_class in classes:
+        options = instance.options_of(job_class)
+        shortage = _shortage(options, empty)
+        if not options:
+            found[job_class.jobs[0]] = _no_option(instance, job_class)
+        elif shortage is not None:
+            found[job_class.jobs[0]] = _never_fits(instance, shortage, empty)
+    never = [j for j, reason in found.items() if reason.kind is VerdictKind.NEVER_FITS]
+    for j in _fit_when_open(instance, never):
+        message = "fits only with nodes that are cordoned, draining or unhealthy"
+        found[j] = _Reason(VerdictKind.NO_FIT_NOW, "NODES_CLOSED", message)
+    return found
+
+
+def _fit_when_open(instance: Instance, jobs: Sequence[int]) -> list[int]:
+    """Those of ``jobs`` that fit, by counting, on the empty cluster with every node open and in order.
+
+    Options are made for open nodes only: their types, sizes and levels.
+    """
+    if not jobs or instance.nodes.open.all():
+        return []
+    cluster = instance.round.cluster
+    nodes = [
+        replace(node, cordoned=False, health=NodeHealth.HEALTHY, drain_time=None) for node in cluster.nodes
+    ]
+    opened = build_instance(
+        replace(
+            instance.round,
+            cluster=replace(cluster, nodes=tuple(nodes)),
+            jobs=tuple(replace(instance.jobs[j], running=None) for j in jobs),
+        )
+    )
+    room = _raw_room(opened)
+    return [
+        instance.job_index[opened.jobs[j].name]
+        for job_class in opened.classes
+        if (options := opened.options_of(job_class)) and _shortage(options, room) is None
+        for j in job_class.jobs
+    ]
 
 
 def _reason(
@@ -101,11 +155,6 @@ def _reason(
     if job_class.kept:
         return _Reason(VerdictKind.NOT_CHOSEN, "EVICTED", "gives its place to jobs that are worth more")
     options = instance.options_of(job_class)
-    if not options:
-        return _no_option(instance, job_class)
-    shortage = _shortage(options, rooms.empty)
-    if shortage is not None:
-        return _never_fits(instance, shortage)
     held = _quota(instance, job_class, after)
     if held is not None:
         return held
@@ -113,19 +162,14 @@ def _reason(
     if shortage is not None:
         closed = not (instance.block_pools[instance.block_index[shortage.block]] > 0).any()
         code = "NODES_CLOSED" if closed else "CAPACITY_HELD"
-        return _short(instance, VerdictKind.NO_FIT_NOW, code, shortage, "beside work that may not be moved")
+        beside = "beside work that may not be moved"
+        return _short(instance, VerdictKind.NO_FIT_NOW, code, shortage, rooms.fixed, beside)
     shortage = _shortage(options, rooms.after)
     kind = VerdictKind.NOT_CHOSEN if finished else VerdictKind.NOT_FOUND_IN_BUDGET
     if shortage is not None:
         code = "WORTH_LESS" if finished else "SEARCH_STOPPED"
         beside = "beside jobs that are worth more" if finished else "beside the plan"
-        return _short(
-            instance,
-            kind,
-            code,
-            shortage,
-            beside,
-        )
+        return _short(instance, kind, code, shortage, rooms.after, beside)
     worth = instance.gain[job_class.start : job_class.stop]
     if (worth <= 0.0).all():
         return _Reason(VerdictKind.NOT_CHOSEN, "NO_GAIN", "running it is worth nothing under this policy")
@@ -140,7 +184,7 @@ def _no_option(instance: Instance, job_class: JobClass) -> _Reason:
     for group in job.component.task_groups:
         allowed = {instance.speeds.type_names[t] for t in instance.speeds.allowed_types(group)}
         if group.devices_per_task and not allowed & present:
-            names = ", ".join(group.accelerator_types) or "accelerators"
+            names = ", ".join(sorted(group.accelerator_types)) or "accelerators"
             if allowed & fleet:
                 message = f"all nodes with {names} are cordoned, draining or unhealthy"
                 return _Reason(VerdictKind.NO_FIT_NOW, "NODES_CLOSED", message, "devices")
@@ -151,7 +195,7 @@ def _no_option(instance: Instance, job_class: JobClass) -> _Reason:
     )
 
 
-def _never_fits(instance: Instance, shortage: _Shortage) -> _Reason:
+def _never_fits(instance: Instance, shortage: _Shortage, empty: _Room) -> _Reason:
     block = shortage.block
     if shortage.fitting == 0 and shortage.wanted >= 1:
         able = _admitting(instance, block)
@@ -171,7 +215,8 @@ def _never_fits(instance: Instance, shortage: _Shortage) -> _Reason:
                 )
                 code = "TASK_LARGER_THAN_ANY_NODE"
                 return _Reason(VerdictKind.NEVER_FITS, code, message, resource, "node", short)
-    return _short(instance, VerdictKind.NEVER_FITS, "GANG_TOO_LARGE", shortage, "even when all is empty")
+    beside = "even when all is empty"
+    return _short(instance, VerdictKind.NEVER_FITS, "GANG_TOO_LARGE", shortage, empty, beside)
 
 
 def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason | None:
@@ -185,17 +230,25 @@ def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason
     return _Reason(VerdictKind.HELD_BY_POLICY, "QUEUE_LIMIT", message, "devices", "", short)
 
 
-def _short(instance: Instance, kind: VerdictKind, code: str, shortage: _Shortage, beside: str) -> _Reason:
+def _short(
+    instance: Instance, kind: VerdictKind, code: str, shortage: _Shortage, room: _Room, beside: str
+) -> _Reason:
+    """What is short of which resource: the one of which the best domain holds the fewest copies."""
     level = instance.speeds.scopes[shortage.scope]
     where = "the cluster" if level == "cluster" else f"one {level}"
     if shortage.wanted == 1:
         message = f"no node has room for it {beside}"
     else:
-        message = f"{shortage.fitting} of {shortage.wanted} tasks fit in {where} {beside}"
-    if shortage.devices:
-        message += f"; short of {_devices(shortage.devices)}"
-    resource = "devices" if shortage.block.demand[0] else "cpu"
-    return _Reason(kind, code, message, resource, level, shortage.devices or None)
+        fitting, wanted = shortage.fitting * shortage.tasks, shortage.wanted * shortage.tasks
+        message = f"{fitting} of {wanted} tasks fit in {where} {beside}"
+    scarce = room.scarce(shortage)
+    if scarce is None:
+        return _Reason(kind, code, message, level=level)
+    resource, missing = DIMENSIONS[scarce[0]], scarce[1]
+    message += (
+        f"; short of {_devices(missing) if resource == 'devices' else f'{missing:,} {_UNITS[resource]}'}"
+    )
+    return _Reason(kind, code, message, resource, level, missing)
 
 
 def _devices(count: int) -> str:
@@ -203,20 +256,45 @@ def _devices(count: int) -> str:
 
 
 class _Room:
-    """How many copies of a block the best domain of a scope holds, by counting; each looked up once."""
+    """How many copies of a block the best domain of a scope holds, by counting; each looked up once.
 
-    def __init__(self, instance: Instance, copies: Callable[[Block], IntArray]) -> None:
-        self._instance, self._copies = instance, copies
+    Args:
+        instance: the round as arrays.
+        free: shape (nodes, 3), what each node has left.
+        able: nodes that take a block at all, shape (nodes,).
+    """
+
+    def __init__(self, instance: Instance, free: IntArray, able: Callable[[Block], BoolArray]) -> None:
+        self._instance, self._free, self._able = instance, free.clip(0), able
         self._most: dict[tuple[Block, int], int] = {}
 
     def most(self, block: Block, scope: int) -> int:
         key = (block, scope)
         if key not in self._most:
-            count = self._copies(block).clip(0, 2**31)
-            at = self._instance.nodes.domain_at[:, scope]
-            inside = at != NO_DOMAIN
-            self._most[key] = int(np.bincount(at[inside], weights=count[inside]).max(initial=0))
+            self._most[key] = self._best(block, scope, range(len(DIMENSIONS)))
         return self._most[key]
+
+    def scarce(self, shortage: _Shortage) -> tuple[int, int] | None:
+        """The dimension that is short, and by how much in its base unit; None when only all together are."""
+        block = shortage.block
+        most = {r: self._best(block, shortage.scope, (r,)) for r, amount in enumerate(block.demand) if amount}
+        r = min(most, key=most.__getitem__)
+        if most[r] >= shortage.wanted:
+            return None
+        if shortage.wanted == 1:
+            largest = int(self._free[self._able(block), r].max(initial=0))
+            return r, block.demand[r] - largest
+        return r, (shortage.wanted - shortage.fitting) * block.demand[r]
+
+    def _best(self, block: Block, scope: int, dimensions: Iterable[int]) -> int:
+        """Copies in the best domain when only ``dimensions`` count."""
+        copies = np.full(len(self._free), 2**31, dtype=np.int64)
+        for r in dimensions:
+            if block.demand[r]:
+                copies = np.minimum(copies, self._free[:, r] // block.demand[r])
+        at = self._instance.nodes.domain_at[:, scope]
+        inside = (at != NO_DOMAIN) & self._able(block)
+        return int(np.bincount(at[inside], weights=copies[inside]).max(initial=0))
 
 
 def _shortage(options: Iterable[Option], room: _Room) -> _Shortage | None:
@@ -227,7 +305,8 @@ def _shortage(options: Iterable[Option], room: _Room) -> _Shortage | None:
         for demand in option.demands:
             most = room.most(demand.block, option.scope)
             if most < demand.multiplicity:
-                here = _Shortage(option, demand.block, most, demand.multiplicity, option.scope)
+                tasks = sum(demand.tasks)
+                here = _Shortage(demand.block, tasks, most, demand.multiplicity, option.scope)
                 if worst is None or here.devices > worst.devices:
                     worst = here
         if worst is None:
@@ -238,33 +317,21 @@ def _shortage(options: Iterable[Option], room: _Room) -> _Shortage | None:
 
 
 def _free_room(occupancy: Occupancy) -> _Room:
-    """What each node still takes."""
+    """What each open node still takes."""
     instance = occupancy.instance
 
-    def copies(block: Block) -> IntArray:
-        found = np.zeros(len(instance.nodes.nodes), dtype=np.int64)
-        index = instance.block_index[block]
-        nodes = occupancy.block_nodes(index)
-        found[nodes] = occupancy.copies(index, nodes)
+    def able(block: Block) -> BoolArray:
+        found = np.zeros(len(instance.nodes.nodes), dtype=np.bool_)
+        found[occupancy.block_nodes(instance.block_index[block])] = True
         return found
 
-    return _Room(instance, copies)
+    return _Room(instance, occupancy.free, able)
 
 
 def _raw_room(instance: Instance) -> _Room:
     """What each node takes when it is empty and in order."""
-    capacity = _raw_capacity(instance)
     passing: dict[int, BoolArray] = {}
-
-    def copies(block: Block) -> IntArray:
-        most = np.full(len(capacity), 2**31, dtype=np.int64)
-        for r, amount in enumerate(block.demand):
-            if amount:
-                most = np.minimum(most, capacity[:, r] // amount)
-        found: IntArray = np.where(_admitting(instance, block, passing), most, 0)
-        return found
-
-    return _Room(instance, copies)
+    return _Room(instance, _raw_capacity(instance), lambda block: _admitting(instance, block, passing))
 
 
 def _raw_capacity(instance: Instance) -> IntArray:

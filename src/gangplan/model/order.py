@@ -42,10 +42,7 @@ def make_plan(instance: Instance, assignment: Assignment) -> Plan:
             kinds[j] = kind
     stops, starts = _sides(instance, kinds, after)
     waits = _waits(instance, stops, starts)
-    helped: dict[int, set[int]] = defaultdict(set)
-    for j, others in waits.items():
-        for other in others:
-            helped[other].add(j)
+    beneficiaries = _Beneficiaries(instance, kinds, after, waits)
     ordered = sorted(kinds, key=lambda j: (_ORDER.index(kinds[j]), j))
     return Plan(
         tuple(
@@ -55,7 +52,7 @@ def make_plan(instance: Instance, assignment: Assignment) -> Plan:
                 kinds,
                 after.get(j, ()),
                 waits.get(j, set()),
-                _beneficiaries(instance, j, kinds, helped),
+                beneficiaries.of(j),
             )
             for j in ordered
         )
@@ -220,36 +217,57 @@ def _staying(instance: Instance, n: int, going: Sequence[_Side]) -> IntArray:
     return staying
 
 
-def _beneficiaries(
-    instance: Instance, j: int, kinds: Mapping[int, ActionKind], helped: Mapping[int, set[int]]
-) -> list[int]:
-    """For whom a disruption by choice is: those who wait for it, else who takes its quota, else itself."""
-    if j not in instance.placements or kinds[j] is ActionKind.KEEP:
-        return []
-    direct = sorted(helped.get(j, set()) - {j})
-    if direct:
-        return direct
-    if kinds[j] is not ActionKind.EVICT:
-        return [j]
-    mine = _limited_queues(instance, j)
-    return [
-        other
-        for other, kind in sorted(kinds.items())
-        if kind in (ActionKind.PLACE, ActionKind.MIGRATE) and mine & _limited_queues(instance, other)
-    ]
+class _Beneficiaries:
+    """For whom a disruption by choice is: those who wait for it, else who takes its quota, else itself.
+
+    Only who starts, moves or grows has any good of it (property P5).
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        kinds: Mapping[int, ActionKind],
+        after: Mapping[int, tuple[TaskPlacement, ...]],
+        waits: Mapping[int, set[int]],
+    ) -> None:
+        self._instance, self._kinds = instance, kinds
+        self._gaining = sorted(
+            j for j, kind in kinds.items() if _gains(instance.jobs[j], kind, after.get(j, ()))
+        )
+        self._helped: dict[int, list[int]] = defaultdict(list)
+        for j in self._gaining:
+            for other in waits.get(j, ()):
+                self._helped[other].append(j)
+        limited = {
+            q.name for q in instance.round.queues if q.device_limit is not None or q.device_limit_by_type
+        }
+        self._limited = tuple(
+            frozenset(a for a in ancestors if instance.queue_names[a] in limited)
+            for ancestors in instance.queue_ancestors
+        )
+
+    def of(self, j: int) -> list[int]:
+        """Whom the action on job ``j`` is for; empty where it is forced or nobody is disrupted."""
+        if j not in self._instance.placements or self._kinds[j] is ActionKind.KEEP:
+            return []
+        if self._helped[j]:
+            return self._helped[j]
+        if self._kinds[j] is not ActionKind.EVICT:
+            return [j]
+        mine = self._limited_queues(j)
+        return [other for other in self._gaining if mine & self._limited_queues(other)] if mine else []
+
+    def _limited_queues(self, j: int) -> frozenset[int]:
+        queue = self._instance.classes[int(self._instance.class_of_job[j])].queue
+        return self._limited[queue] if queue >= 0 else frozenset()
 
 
-def _limited_queues(instance: Instance, j: int) -> set[int]:
-    queue = instance.classes[int(instance.class_of_job[j])].queue
-    limits = {q.name: q for q in instance.round.queues}
-    if queue < 0:
-        return set()
-    return {
-        a
-        for a in instance.queue_ancestors[queue]
-        if limits[instance.queue_names[a]].device_limit is not None
-        or limits[instance.queue_names[a]].device_limit_by_type
-    }
+def _gains(job: Job, kind: ActionKind, after: Sequence[TaskPlacement]) -> bool:
+    """Whether the job starts, moves, or gets more tasks of some group."""
+    if kind is ActionKind.RESIZE and job.running is not None:
+        before = _counts(job.running.placements)
+        return any(count > before.get(group, 0) for group, count in _counts(after).items())
+    return kind in (ActionKind.PLACE, ActionKind.MIGRATE)
 
 
 def _action(

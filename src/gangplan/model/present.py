@@ -99,11 +99,11 @@ def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
             return True
         node = nodes[placement.node]
         tasks[group.name] += placement.tasks
+        wanted = placement.tasks * group.devices_per_task
+        if node.device_reporting is DeviceReporting.EXACT and len(placement.devices) != wanted:
+            return True
         if group.devices_per_task:
             types[group.name].add(node.accelerator_type)
-            wanted = placement.tasks * group.devices_per_task
-            if node.device_reporting is DeviceReporting.EXACT and len(placement.devices) != wanted:
-                return True
     return any(
         tasks[group.name] not in group.allowed_counts
         or len(types[group.name]) > 1
@@ -115,18 +115,15 @@ def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
 def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str]:
     """Jobs that must leave COUNT_ONLY nodes that lost devices: of all, the last started goes first."""
     held: dict[str, int] = defaultdict(int)
-    holders: dict[str, set[str]] = defaultdict(set)
-    share: dict[tuple[str, str], int] = defaultdict(int)
+    share: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for job in kept.values():
         assert job.running is not None
         per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
         for placement in job.running.placements:
-            if nodes[placement.node].device_reporting is DeviceReporting.COUNT_ONLY:
-                devices = placement.tasks * per_task[placement.group]
+            devices = placement.tasks * per_task[placement.group]
+            if devices and nodes[placement.node].device_reporting is DeviceReporting.COUNT_ONLY:
                 held[placement.node] += devices
-                share[job.name, placement.node] += devices
-                if devices:
-                    holders[placement.node].add(job.name)
+                share[job.name][placement.node] += devices
 
     def age_rank(name: str) -> tuple[float, str]:
         running = kept[name].running
@@ -135,13 +132,14 @@ def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str
 
     over = {node for node, devices in held.items() if devices > nodes[node].usable_device_count}
     lost: list[str] = []
-    for name in sorted({name for names in holders.values() for name in names}, key=age_rank, reverse=True):
-        mine = [node for job_name, node in share if job_name == name]
-        if over.isdisjoint(mine):
+    for name in sorted(share, key=age_rank, reverse=True):
+        if not over:
+            break
+        if over.isdisjoint(share[name]):
             continue
         lost.append(name)
-        for node in mine:
-            held[node] -= share[name, node]
+        for node, devices in share[name].items():
+            held[node] -= devices
             if held[node] <= nodes[node].usable_device_count:
                 over.discard(node)
     return lost

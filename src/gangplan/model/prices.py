@@ -107,8 +107,9 @@ class _Use:
         """What each distinct option holds, shape (distinct, types); merged types go to the cheapest."""
         demand = self._distinct.copy()
         merged = np.flatnonzero(self._serves.any(axis=1))
-        cheapest = np.where(self._serves[merged], price, np.inf).argmin(axis=1)
-        demand[merged, cheapest] += self._devices[merged]
+        if len(merged):
+            cheapest = np.where(self._serves[merged], price, np.inf).argmin(axis=1)
+            demand[merged, cheapest] += self._devices[merged]
         return demand
 
     def option_cost(self, price: FloatArray) -> FloatArray:

@@ -70,7 +70,7 @@ class _Structure:
         scope: shape (options,).
         contained: pairs (narrow, wide) of options.
         mergeable: sets of options that differ in the type only.
-        isolated: all choices on catalogued types, for the fair self.
+        isolated: choices on catalogued types, for the fair self.
     """
 
     component: Component
@@ -191,8 +191,17 @@ def _structure(component: Component, filters: tuple[int, ...], speeds: Speeds, s
             if contains(options[wide], options[narrow], component, site)
         ),
         mergeable=tuple(tuple(members) for members in alike.values() if len(members) > 1),
-        isolated=tuple(choices(component, [_types(g, speeds) for g in component.task_groups])),
+        isolated=_isolated(component, speeds),
     )
+
+
+def _isolated(component: Component, speeds: Speeds) -> tuple[Choice, ...]:
+    """How the fair self may run (decision 11); a CPU-only component at its requested counts."""
+    found = choices(component, [_types(g, speeds) for g in component.task_groups])
+    if any(g.devices_per_task for g in component.task_groups):
+        return tuple(found)
+    requested = tuple(g.count for g in component.task_groups)
+    return tuple(choice for choice in found if choice.counts == requested)
 
 
 def _types(group: TaskGroup, speeds: Speeds) -> tuple[int, ...]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from gangplan.domain.plan import Action, Plan, Quality, RoundResult, Stage, Verdict
+from gangplan.domain.plan import Action, Plan, Quality, RoundResult, Stage, Verdict, gaps
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration
 from gangplan.service.wire.write_job import write_placements
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
-
-_TOLERANCE = 1e-9
-"""Below this a denominator counts as 0 (decision 22)."""
 
 
 def write_result(result: RoundResult, request_id: str = "", version: str = "") -> round_pb2.PlanRoundResponse:
@@ -112,9 +109,6 @@ def _write_stage(stage: Stage, keep_and_fill: float) -> quality_pb2.Stage:
         verified=stage.objective is not None,
     )
     if stage.objective is not None and stage.bound is not None:
-        gap = stage.bound - stage.objective
-        gain = stage.bound - keep_and_fill
-        message.absolute_gap = gap
-        message.relative_gap = gap / max(abs(stage.bound), _TOLERANCE)
-        message.gap_of_gain = gap / gain if gain > _TOLERANCE else 0.0
+        absolute, relative, of_gain = gaps(stage.objective, stage.bound, keep_and_fill)
+        message.absolute_gap, message.relative_gap, message.gap_of_gain = absolute, relative, of_gain
     return message

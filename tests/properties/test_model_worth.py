@@ -1,0 +1,109 @@
+"""The model prices what the verifier judges: the same weights, and the same value of a whole decision.
+
+The two share no code, and a bound is only as true as the model's weights: one that is too low lies below
+plans that exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangplan.domain.job import Job
+from gangplan.domain.plan import TerminationReason
+from gangplan.domain.round import Round
+from gangplan.model.facts import round_facts
+from gangplan.model.fill import keep_and_fill
+from gangplan.model.greedy import price_greedy
+from gangplan.model.instance import build_instance
+from gangplan.model.order import make_plan
+from gangplan.model.prices import price_devices
+from gangplan.model.verify import verify
+from gangplan.testing.builders import group, job, node, round_of
+from gangplan.testing.strategies import rounds
+
+from .planned import BACKENDS, drawn, in_depth, planned, reached, slack
+
+
+@in_depth
+def depth():
+    """Quick or deep."""
+
+
+def modest(one: Job) -> Job:
+    """The same job, asking for no more than its least count; it may still grow."""
+    groups = tuple(replace(g, count=g.allowed_counts[0]) for g in one.component.task_groups)
+    return replace(one, component=replace(one.component, task_groups=groups))
+
+
+def elastic(one: Job) -> Job:
+    """The same job; one without devices may double."""
+    groups = one.component.task_groups
+    if any(g.devices_per_task for g in groups):
+        return one
+    doubling = [replace(g, allowed_counts=tuple(sorted({*g.allowed_counts, 2 * g.count}))) for g in groups]
+    return replace(one, component=replace(one.component, task_groups=tuple(doubling)))
+
+
+@st.composite
+def growing(draw: st.DrawFn) -> Round:
+    """Rounds in which some elastic jobs ask for less than they may get, and CPU-only ones are elastic."""
+    round_ = draw(rounds("small"))
+    jobs = [elastic(one) for one in round_.jobs]
+    return replace(round_, jobs=tuple(modest(one) if draw(st.booleans()) else one for one in jobs))
+
+
+@drawn
+@given(growing())
+def test_the_model_weighs_every_job_as_the_verifier_does(round_):
+    instance, facts = build_instance(round_), round_facts(round_)
+    theirs = [facts.jobs[one.name].weight for one in instance.jobs]
+    assert instance.weight.tolist() == pytest.approx(theirs, rel=1e-9)
+
+
+@drawn
+@given(growing())
+def test_a_decision_is_worth_to_the_model_what_its_plan_is_worth_to_the_verifier(round_):
+    instance = build_instance(round_)
+    for decided in (keep_and_fill(instance), price_greedy(instance, price_devices(instance))):
+        worth = instance.offset
+        worth += sum(float(instance.gain[placed.option]) for placed in decided.placed.values())
+        worth += sum(float(instance.keep_gain[instance.class_of_job[j]]) for j in decided.kept)
+        judged = verify(round_, make_plan(instance, decided))
+        assert judged.violations == ()
+        assert worth == pytest.approx(judged.objective, rel=1e-9, abs=1e-9)
+
+
+@drawn
+@given(growing())
+def test_no_price_bound_is_below_a_plan(round_):
+    best = reached(planned(round_))
+    bound = planned(round_, pipeline="greedy").quality.bound
+    assert best <= bound + slack(best)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_cpu_only_job_that_may_grow_is_as_late_as_its_requested_count_says(backend):
+    """Eight devices. train asks for 4, may have 8, and weighs as much as host, which asks for one task and may
+    have two. Were host's fair self taken to run two tasks, its rho and the median would be off, and with them
+    the weight of train, and the bound would not be that of the best plan, in which both have all they may.
+    """
+    train = job("train", group(count=4, counts=[4, 8]), work_left=5_000.0, submit_time=999_940.0, weight=4.0)
+    host = job(
+        "host",
+        group(count=1, counts=[1, 2], gpus=0, cpu=1),
+        work_left=1_000.0,
+        work_done=50.0,
+        submit_time=990_000.0,
+        weight=4.0,
+    )
+    round_ = round_of([node("n", "H100", 8)], [train, host], now=1_000_000.0)
+    result = planned(round_, backend)
+    assert {a.job: a.throughput for a in result.plan.actions} == {"train": 8.0, "host": 2.0}
+    assert result.quality.bound == pytest.approx(result.quality.objective)
+    assert result.reason is TerminationReason.OPTIMAL
+    facts = round_facts(round_)
+    assert [facts.jobs[name].isolated for name in ("host", "train")] == [1.0, 4.0]
