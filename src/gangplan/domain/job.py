@@ -123,7 +123,8 @@ class Capabilities:
     Attributes:
         pausable: it may be evicted for another's good.
         movable: it may be migrated to other nodes.
-        resizable: its task count may change while it runs.
+        resizable: its task count may change; it stops and starts for that, and where it may not be moved, on
+            nested sets of nodes and devices only.
     """
 
     pausable: bool = True

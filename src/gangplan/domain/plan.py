@@ -22,7 +22,7 @@ class ActionKind(Enum):
     MIGRATE = "MIGRATE"
     """A running job stops and starts elsewhere (decision 18)."""
     RESIZE = "RESIZE"
-    """A running job changes its task count on a nested set of nodes and devices."""
+    """A running job stops and starts with another task count, on a nested set of nodes and devices."""
     EVICT = "EVICT"
     """A running job stops and waits."""
     RESERVE = "RESERVE"

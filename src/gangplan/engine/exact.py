@@ -75,7 +75,7 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices) -> Exact:
         done += 1
         if _proved(judge):
             break
-    limit = TerminationLimit.NONE if _proved(judge) else asking.limit
+    limit = TerminationLimit.NONE if solution is not None and _proved(judge) else asking.limit
     return Exact(solution, limit, "; ".join(asking.failures), program, unbound, done)
 
 

@@ -18,6 +18,7 @@ from gangplan.model.fill import fill, place_gangs, stay_where_free
 from gangplan.model.layout import ROOT, Domain, Flow, Layout, flow_of, is_direct
 from gangplan.model.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.program import FloatArray, IntArray
+from gangplan.model.resize import resize_in_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,15 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
     counts = values.round().astype("int64")
     staying = {c for c, column in enumerate(layout.keep_column.tolist()) if column >= 0 and counts[column]}
     occupancy = Occupancy(instance, staying)
-    gangs = _chosen(layout, counts)
-    slots = _place_blocks(layout, counts, occupancy, gangs)
     members = {c: list(job_class.jobs) for c, job_class in enumerate(instance.classes)}
     placed: dict[int, Placed] = {}
+    gangs = []
+    for gang in _chosen(layout, counts):
+        if _must_be_in_place(layout, gang):
+            _resize(layout, occupancy, gang, placed)
+        else:
+            gangs.append(gang)
+    slots = _place_blocks(layout, counts, occupancy, gangs)
     unbound: list[int] = []
     for gang in gangs:
         c = int(instance.option_class[gang.option])
@@ -57,6 +63,23 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
     staying |= stay_where_free(occupancy, staying, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in staying)
     return fill(occupancy, Assignment(kept=kept, placed=placed, unbound=len(unbound)), Fit.BEST)
+
+
+def _must_be_in_place(layout: Layout, gang: _Gang) -> bool:
+    job_class = layout.instance.classes[int(layout.instance.option_class[gang.option])]
+    return job_class.kept and not layout.instance.jobs[job_class.jobs[0]].capabilities.movable
+
+
+def _resize(layout: Layout, occupancy: Occupancy, gang: _Gang, placed: dict[int, Placed]) -> None:
+    """Resize a job that may not move; where that fails it stays, if it can, or stops."""
+    instance = layout.instance
+    job_class = instance.classes[int(instance.option_class[gang.option])]
+    option = instance.option_at(gang.option)
+    if occupancy.members_allowed(job_class, option):
+        spots = resize_in_place(occupancy, job_class.jobs[0], gang.option)
+        if spots is not None:
+            placed[job_class.jobs[0]] = Placed(gang.option, spots)
+            occupancy.take_quota(job_class, option, 1)
 
 
 def _chosen(layout: Layout, counts: IntArray) -> list[_Gang]:

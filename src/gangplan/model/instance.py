@@ -311,15 +311,23 @@ def _classes(
 def _movable(
     job: Job, placements: Sequence[TaskPlacement], shapes: ShapeTable, entries: IntArray
 ) -> IntArray:
-    """What else a running job may become, given its capabilities (decision 9)."""
-    if not job.capabilities.movable:
-        return entries[:0]
-    if job.capabilities.resizable:
+    """What else a running job may become, given its capabilities (decision 9).
+
+    One that may be resized but not moved gets its other counts wherever they are, which can only raise the
+    bound; the binder takes them in place only.
+    """
+    may = job.capabilities
+    if may.movable and may.resizable:
         return entries
     now = tuple(
         sum(p.tasks for p in placements if p.group == group.name) for group in job.component.task_groups
     )
-    return entries[[shapes.options[o].counts == now for o in shapes.option[entries].tolist()]]
+    alike = np.array(
+        [shapes.options[o].counts == now for o in shapes.option[entries].tolist()], dtype=np.bool_
+    )
+    if may.movable:
+        return entries[alike]
+    return entries[~alike] if may.resizable else entries[:0]
 
 
 class _Pricing:

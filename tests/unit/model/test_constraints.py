@@ -299,12 +299,12 @@ def test_eligibility(where, needs, expected):
         assert broken == ({f"eligibility.{expected}"} if expected else set())
 
 
-def test_what_runs_where_it_now_may_not_stays_and_may_shrink_but_not_grow():
+def test_what_runs_where_it_now_may_not_stays_but_is_not_resized_there():
     elastic = job("j", group(count=2, counts=[1, 2, 3]), running=at("a", [0, 1]))
     round_ = round_of([node("a", "H", 4, cordoned=True)], [elastic])
     assert rules(round_, keep("j", at("a", [0, 1]), throughput=2.0)) == set()
     shrink = act(RESIZE, "j", at("a", [0]), scope="node", throughput=1.0, good_of=["j"])
-    assert rules(round_, shrink) == set()
+    assert rules(round_, shrink) == {"eligibility.node-cordoned"}
     grow = act(RESIZE, "j", at("a", [0, 1, 2]), scope="node", throughput=3.0, good_of=["j"])
     assert rules(round_, grow) == {"eligibility.node-cordoned"}
 
@@ -362,11 +362,13 @@ def test_tasks_that_already_run_count_for_a_required_level():
     assert rules(round_, outside) == {"topology.required-level"}
 
 
-def test_what_spreads_too_wide_already_may_shrink():
+def test_what_spreads_too_wide_already_may_stay_but_not_restart_so():
     wide = job("j", group(count=3, counts=[2, 3]), running=[at("r1", [0, 1]), at("l1", [0])], required="node")
     round_ = round_of(HOSTS, [wide], topology=TREE)
+    stay = keep("j", at("r1", [0, 1]), at("l1", [0]), scope="cluster", throughput=3.0)
+    assert rules(round_, stay) == set()
     shrink = act(RESIZE, "j", at("r1", [0]), at("l1", [0]), scope="cluster", throughput=2.0, good_of=["j"])
-    assert rules(round_, shrink) == set()
+    assert rules(round_, shrink) == {"topology.required-level"}
 
 
 @pytest.mark.parametrize(

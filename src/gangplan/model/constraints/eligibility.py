@@ -3,7 +3,7 @@
 A node must be healthy, not cordoned and not past its drain time, carry the labels that the group selects, and
 have no taint that the group does not tolerate; a group with devices must be allowed the node's type, and the
 gang must have a throughput there (decision 42). What runs already where it now would not be allowed stays
-(property P25).
+(property P25). A resized job stops and starts, so all its tasks count as new.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def violations(reading: Reading) -> list[Violation]:
             continue
         action = change.action.id if change.action else ""
         groups = {group.name: group for group in change.job.component.task_groups}
-        for key in change.started:
+        for key in change.after if change.status is Status.RESIZED else change.started:
             node = reading.nodes[key[1]]
             for rule, why in _objections(groups[key[0]], node, catalogue, reading.round.now):
                 message = f"{name} puts new tasks of {key[0]} on {node.name}, {why}"

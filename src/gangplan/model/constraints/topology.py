@@ -3,7 +3,7 @@
 ``required_level``: the component's scope is that level or a narrower one, all its tasks counted, those that
 already run included. ``WHOLE_NODES``: a group with devices sits on one node, or on nodes of equal size of
 each of which it holds every built-in device. Both bind what changes; a running job that breaks them already
-may stay or shrink in place (property P25).
+may stay (property P25).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def violations(reading: Reading) -> list[Violation]:
         scope = change.outcome.scope
         if (
             required is not None
-            and change.started
+            and (change.started or change.status is Status.RESIZED)
             and reading.facts.rank[scope] < reading.facts.rank[required]
         ):
             message = f"{name} spreads over scope {scope}; it requires one {required}"
@@ -58,8 +58,8 @@ def violations(reading: Reading) -> list[Violation]:
 def _broken(group: TaskGroup, change: Change, reading: Reading) -> bool:
     if _whole(group, change.after, reading):
         return False
-    grows = any(name == group.name for name, _ in change.started)
-    return grows or _whole(group, change.before, reading)
+    starts = change.status is Status.RESIZED or any(name == group.name for name, _ in change.started)
+    return starts or _whole(group, change.before, reading)
 
 
 def _whole(group: TaskGroup, holding: Holding, reading: Reading) -> bool:

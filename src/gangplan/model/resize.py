@@ -1,0 +1,101 @@
+"""Resizing in place: what a job that may not move can become (decision 18).
+
+The programme takes such a job's other counts for options like any others, which can only raise its bound;
+here they are bound to nested sets of nodes: fewer tasks where it runs, or more beside those that it has.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gangplan.domain.job import TaskSplit
+from gangplan.model.instance import Instance
+from gangplan.model.occupancy import Occupancy
+from gangplan.model.program import IntArray
+from gangplan.model.sites import NO_DOMAIN, admits, task_vector
+
+Spots = tuple[tuple[int, tuple[int, ...]], ...]
+
+
+def resize_in_place(occupancy: Occupancy, j: int, k: int) -> Spots | None:
+    """Nested spots of running job ``j`` under option ``k``, taken; None, and nothing taken, without any.
+
+    The job's present place must be free, and its quota is not charged here.
+    """
+    instance = occupancy.instance
+    groups = instance.jobs[j].component.task_groups
+    option = instance.option_at(k)
+    spots: dict[int, list[int]] = {}
+    for placement in instance.placements[j]:
+        g = next(i for i, group in enumerate(groups) if group.name == placement.group)
+        spots.setdefault(instance.nodes.index[placement.node], [0] * len(groups))[g] += placement.tasks
+    for g, wanted in enumerate(option.counts):
+        _shrink(spots, g, wanted)
+    free = occupancy.free.copy()
+    for node, tasks in spots.items():
+        free[node] -= _amounts(instance, j, tasks)
+    for g, wanted in enumerate(option.counts):
+        missing = wanted - sum(tasks[g] for tasks in spots.values())
+        if missing and not _grow(instance, j, g, missing, option.scope, spots, free):
+            return None
+    found = {node: tuple(tasks) for node, tasks in spots.items() if any(tasks)}
+    used = np.array(sorted(found), dtype=np.int64)
+    at = instance.nodes.domain_at[used, option.scope]
+    if (free[used] < 0).any() or (at == NO_DOMAIN).any() or (at != at[0]).any():
+        return None
+    occupancy.free[:] = free
+    return tuple(sorted(found.items()))
+
+
+def _amounts(instance: Instance, j: int, tasks: list[int]) -> IntArray:
+    groups = instance.jobs[j].component.task_groups
+    total = np.zeros(3, dtype=np.int64)
+    for group, count in zip(groups, tasks, strict=True):
+        total += np.array(task_vector(group), dtype=np.int64) * count
+    return total
+
+
+def _shrink(spots: dict[int, list[int]], g: int, wanted: int) -> None:
+    """Drop tasks of group ``g`` beyond ``wanted``, first where there are fewest."""
+    over = sum(tasks[g] for tasks in spots.values()) - wanted
+    for node in sorted(spots, key=lambda n: (spots[n][g], -n)):
+        drop = min(max(over, 0), spots[node][g])
+        spots[node][g] -= drop
+        over -= drop
+
+
+def _grow(
+    instance: Instance,
+    j: int,
+    g: int,
+    missing: int,
+    scope: int,
+    spots: dict[int, list[int]],
+    free: IntArray,
+) -> bool:
+    """Add tasks of group ``g`` in the domain at ``scope``, first where the job is; whether all found room."""
+    group = instance.jobs[j].component.task_groups[g]
+    if group.split is TaskSplit.WHOLE_NODES and group.devices_per_task and len(spots) > 1:
+        return False
+    here = next(iter(spots))
+    types = {int(instance.nodes.type_of[n]) for n, tasks in spots.items() if tasks[g]}
+    domain = instance.nodes.domain_at[here, scope]
+    near = np.flatnonzero(
+        (instance.nodes.domain_at[:, scope] == domain) & (domain != NO_DOMAIN) & instance.nodes.open
+    )
+    task = np.array(task_vector(group), dtype=np.int64)
+    needs = task > 0
+    for node in sorted(near.tolist(), key=lambda n: (n not in spots, n)):
+        if group.devices_per_task and int(instance.nodes.type_of[node]) not in types:
+            continue
+        if not admits(instance.nodes.nodes[node], group):
+            continue
+        room = int((np.maximum(free[node], 0)[needs] // task[needs]).min()) if needs.any() else 0
+        count = min(missing, room)
+        if count:
+            spots.setdefault(node, [0] * len(spots[here]))[g] += count
+            free[node] -= task * count
+            missing -= count
+        if not missing:
+            return True
+    return False
