@@ -28,6 +28,7 @@ ROOT = (0, 0)
 """Scope and domain index of the whole cluster."""
 
 Domain = tuple[int, int]
+"""Index of a scope, and of a domain of that level."""
 GangKind = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
 """Scope, ``(block, multiplicity)`` of every demand, and the narrower scopes at which it must lie apart."""
 Flow = tuple[int, Domain, GangKind | None]
@@ -66,7 +67,7 @@ class Layout:
         rooms: rooms by (pool, size), for nodes that hold jobs which may stay.
         kept_on: by node: ``(class, (devices, cpu, memory))`` of jobs that may stay.
         columns: their number.
-        objective, upper: shape (columns,).
+        objective, lower, upper: shape (columns,).
         families: name, start and stop.
     """
 
