@@ -15,7 +15,7 @@ from gangplan.model.ease import ease
 from gangplan.model.encode import encode
 from gangplan.model.formulation import formulate
 from gangplan.model.layout import Layout, build_layout
-from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
+from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters, SolveStatus
 from gangplan_solvers import catalog
 
 _RESERVE_SECONDS = 0.03
@@ -121,6 +121,8 @@ def _solve(
         try:
             with judge.budget.phase("solve"):
                 solution = runner.solve(name, program, how, start, within, cancellation)
+            if solution.status is SolveStatus.INFEASIBLE:  # no row cuts off a plan, and there is one
+                raise BackendError("it claims INFEASIBLE, but there is a verified plan")
         except (BackendError, WorkerError) as error:
             failures.append(f"{name}: {error}")
             if cancellation is not None and cancellation.cancelled:
