@@ -206,9 +206,9 @@ def test_a_gang_of_any_number_of_nodes(gang):
 
 
 def test_two_inner_scopes_in_one_pool():
-    """Decision 28: a leaf of racks of 8, 8, 8 nodes beside one of six racks of 4; every aggregated row passes.
+    """Decision 28: a leaf of racks of 8, 8, 8 nodes beside one of six racks of 4; all sums add up.
 
-    A gang of 8 in one rack must go to the first leaf. With both of them there, 8 nodes are left beside them and
+    A gang of 8 in one rack must go to the first leaf. With both there, 8 nodes are left beside them and
     24 in the other leaf: one gang of 16 fits, 32 in all. With one of them there both gangs of 16 fit: 40.
     """
     racks = {f"a{i}": ("rack<a", 8) for i in range(3)} | {f"b{i}": ("rack<b", 4) for i in range(6)}
