@@ -28,6 +28,8 @@ import cases
 import machine
 import report
 
+from gangplan_solvers import catalog
+
 HERE = Path(__file__).parent
 AGREEMENT = 1e-6
 """Most by which two solvers' proven optima may differ, relative (decision 23)."""
@@ -134,13 +136,17 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--openb", type=Path, metavar="FOLDER", help="the openb trace there, 10 s each")
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="e.g. 'M/steady/85/*'")
     parser.add_argument("--seeds", type=_numbers, default=cases.SEEDS, metavar="0,1,2")
-    parser.add_argument("--solver", action="append", choices=cases.SOLVERS, help="default: each in turn")
+    parser.add_argument(
+        "--solver", action="append", choices=catalog.names(), help=f"default: {' and '.join(cases.SOLVERS)}"
+    )
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="default: 60; 10 with --openb")
     parser.add_argument("-o", "--output", type=Path, metavar="ROWS", help="JSON Lines, appended to")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the table there (Markdown)")
     asked = parser.parse_args(arguments)
     if asked.smoke + (asked.prototypes is not None) + (asked.openb is not None) > 1:
         parser.error("--smoke, --prototypes and --openb are suites: name one at most")
+    if asked.prototypes and not set(asked.solver or ()) <= set(cases.SOLVERS):
+        parser.error(f"the prototype knows {' and '.join(cases.SOLVERS)} only")
     for folder in (asked.prototypes, asked.openb):
         if folder is not None and not folder.is_dir():
             parser.error(f"{folder} is not a folder")

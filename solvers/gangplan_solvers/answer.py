@@ -6,13 +6,14 @@ Every backend ends here, so that all of them mean the same by a violation, a gap
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from gangplan.errors import BackendError
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters, SolveStatus
 from gangplan_solvers.backend import Feature
-from gangplan_solvers.rows import integral_rows, largest_entry, row_of_entry
+from gangplan_solvers.rows import Rows, integral_rows, largest_entry, row_of_entry
 
 FEASIBILITY_TOLERANCE = 1e-6
 """Largest violation of a row, relative to its largest entry times value; of a bound, relative to itself."""
@@ -46,11 +47,19 @@ def refuse(program: Program, parameters: SolveParameters, name: str, features: f
         raise BackendError(f"{name} takes integral columns only and column {column} is continuous; use highs")
 
 
-def decide_at_sight(program: Program, parameters: SolveParameters, solver: str) -> Solution | None:
-    """The answer to a programme without columns or with an empty domain; None when there is work to do."""
+def decide_at_sight(
+    program: Program, parameters: SolveParameters, solver: str, scaled: Rows | None = None
+) -> Solution | None:
+    """The answer to a programme without columns or with an empty domain; None when there is work to do.
+
+    With its ``scaled`` rows, also where no integer lies between the limits of a row.
+    """
     lower, upper = column_bounds(program, relax=parameters.relax)
     if (lower > upper).any() or (program.row_lower > program.row_upper).any():
         return _infeasible(solver, "crossed bounds")
+    if scaled is not None and (scaled.lower > scaled.upper).any():
+        row = int(np.argmax(scaled.lower > scaled.upper))
+        return _infeasible(solver, f"no integer lies between the limits of row {row}")
     if program.columns == 0:
         if (program.row_lower > 0).any() or (program.row_upper < 0).any():
             return _infeasible(solver, "no columns, and 0 breaks a row")
@@ -143,8 +152,8 @@ def box_bound(program: Program) -> float:
 def dual_bound(program: Program, multiplier: FloatArray) -> float:
     """The bound that row multipliers prove on the box of the columns, true whatever their tolerance.
 
-    Weak duality: for any y of shape (rows,), ``max c x <= sum_i max over [lower_i, upper_i] of y_i r_i + sum_j
-    max over the box of (c - A^T y)_j x_j``. A multiplier that meets an infinite limit counts as 0.
+    Weak duality: for any y of shape (rows,), ``max c x <= sum_i max over [lower_i, upper_i] of y_i r_i +
+    sum_j max over the box of (c - A^T y)_j x_j``. A multiplier that meets an infinite limit counts as 0.
     """
     limit = np.where(multiplier > 0, program.row_upper, program.row_lower)
     multiplier = np.where(np.isfinite(limit), multiplier, 0.0)
@@ -159,10 +168,43 @@ def dual_bound(program: Program, multiplier: FloatArray) -> float:
 def objective_scale(program: Program, largest: float) -> float:
     """The power of two that brings the objective's largest coefficient to about ``largest``; 1 without any.
 
-    Solvers' absolute tolerances on reduced costs and on the gap are then small beside it, however tiny it was.
+    Solvers' absolute tolerances on reduced costs and on the gap are then small beside it, however tiny it
+    was.
     """
     coefficient = float(np.abs(program.objective).max(initial=0.0))
     return 2.0 ** round(math.log2(largest / coefficient)) if coefficient else 1.0
+
+
+def outward(program: Program, bound: float, scale: float, tolerance: float = 1e-6) -> float:
+    """A library's bound on the objective that :func:`as_scaled` handed it, as one on the programme's own.
+
+    Rounded outward (decision 24) by the ``tolerance`` in the library's units and by 1e-9 of the bound.
+    """
+    return program.offset + (bound + tolerance + 1e-9 * abs(bound)) / scale
+
+
+def as_scaled(program: Program, scaled: Rows, scale: float, *, relax: bool = False) -> Program:
+    """What a library is handed: scaled rows and objective, bounds rounded inward, no offset, short names.
+
+    A row without limits gets one that its columns cannot reach, since readers of model files drop such rows.
+    """
+    lower, upper = column_bounds(program, relax=relax)
+    widest = np.abs(scaled.value) * np.maximum(np.abs(lower), np.abs(upper))[program.column_index]
+    reach = np.bincount(row_of_entry(program), widest, minlength=program.rows)
+    free = np.isinf(scaled.lower) & np.isinf(scaled.upper)
+    return replace(
+        program,
+        objective=program.objective * scale,
+        lower=lower + 0.0,
+        upper=upper + 0.0,
+        integer=program.integer & (not relax),
+        value=scaled.value,
+        row_lower=scaled.lower,
+        row_upper=np.where(free, reach + 1.0, scaled.upper),
+        offset=0.0,
+        column_families=(),
+        row_families=(),
+    )
 
 
 def settle(

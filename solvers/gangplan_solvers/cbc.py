@@ -1,7 +1,7 @@
 """CBC, the program that PuLP brings: mixed-integer and linear programmes, handed over as an MPS file.
 
 The file is ours, not PuLP's: PuLP writes 12 digits, waits without an end, and gives neither bound nor full
-digits back. All files are anonymous memory that only CBC is given, so nothing is left behind whatever happens.
+digits back. All files are in memory that only CBC is given, so nothing is left behind whatever happens.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +24,10 @@ from gangplan.errors import BackendError
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import answer, rows
 from gangplan_solvers.backend import Availability, Backend, Feature
-from gangplan_solvers.model_files import write_mps
+from gangplan_solvers.model_files import memory_file, write_mps
 
 _LARGEST_COEFFICIENT = 2.0**16
-"""CBC prints its bound with three decimals and asks a new solution to be better by 1e-5: both are then small."""
+"""Makes small what CBC prints (three decimals of a bound) and by how much a new solution must be better."""
 
 _PRINTED, _INCREMENT = 1e-3, 1e-5
 _NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
@@ -38,7 +35,7 @@ _NOTHING = 1e49
 """CBC's word for no bound is 1e50."""
 
 _EARLIER_SECONDS, _EARLIER_SHARE = 0.02, 0.03
-"""CBC is told to stop so much before the limit, to have written its solution by then; at the limit it is ended."""
+"""So much before the limit CBC is told to stop, to have written its solution by then; then it is ended."""
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
@@ -71,10 +68,10 @@ class CbcBackend:
         answer.refuse(program, parameters, self.name, self.features)
         began = time.monotonic()
         solver = f"cbc (PuLP {importlib.metadata.version('pulp')})"
-        decided = answer.decide_at_sight(program, parameters, solver)
+        run = _Run(program, parameters, began)
+        decided = answer.decide_at_sight(program, parameters, solver, run.rows)
         if decided is not None:
             return decided
-        run = _Run(program, parameters, began)
         run.go(answer.usable_start(program, start, relax=parameters.relax))
         return answer.settle(
             program,
@@ -115,24 +112,20 @@ class _Run:
 
     def go(self, start: FloatArray | None) -> None:
         """Solve from ``start``."""
-        if (self.rows.lower > self.rows.upper).any():
-            self.infeasible, self.detail = True, "no integer lies between the limits of a row"
-            return
-        with _file() as model, _file() as begin, _file() as end:
-            write_mps(self._scaled(), _path(model), minimise=True)
+        with memory_file() as model, memory_file() as begin, memory_file() as end:
+            handed = answer.as_scaled(self.program, self.rows, self.scale, relax=self.linear)
+            write_mps(handed, model, minimise=True)
             options = ["-preprocess", "off", "-ratio", repr(self._ratio()), "-allow", "0"]
-            seed, threads = (
-                1 + self.parameters.seed % (2**31 - 1),
-                self.parameters.threads,
-            )  # 0 is the time of day
+            seed = 1 + self.parameters.seed % (2**31 - 1)  # 0 is the time of day
+            threads = self.parameters.threads
             options += ["-randomSeed", str(seed), "-randomCbcSeed", str(seed)]
             options += ["-threads", str(threads)] if threads > 1 else []
             if self.parameters.node_limit is not None:
                 options += ["-maxNodes", str(self.parameters.node_limit)]
             if start is not None and not self.linear:
                 lines = (f"{k} x_{k} {value!r} 0\n" for k, value in enumerate(start.tolist()))
-                Path(_path(begin)).write_text("Stopped - objective value 0\n" + "".join(lines), "ascii")
-                options += ["-mipstart", _path(begin)]
+                Path(begin).write_text("Stopped - objective value 0\n" + "".join(lines), "ascii")
+                options += ["-mipstart", begin]
             if self.until is not None:
                 left = self.until - time.monotonic()
                 told = left - max(_EARLIER_SECONDS, _EARLIER_SHARE * left)
@@ -140,12 +133,11 @@ class _Run:
                     self.limit = SolveLimit.TIME
                     return
                 options += ["-timeMode", "elapsed", "-sec", repr(told)]
-            log = self._run(
-                [_path(model), *options, "-solve", "-saveSolution", _path(end)], (model, begin, end)
-            )
-            self._read(log, Path(_path(end)).read_bytes())
+            files = [int(Path(path).name) for path in (model, begin, end)]
+            log = self._run([model, *options, "-solve", "-saveSolution", end], files)
+            self._read(log, Path(end).read_bytes())
 
-    def _run(self, arguments: list[str], files: tuple[int, ...]) -> str:
+    def _run(self, arguments: list[str], files: list[int]) -> str:
         """What CBC prints. It ends with the thread that waits for it, and at the limit."""
         with subprocess.Popen(
             [str(_program()), *arguments],
@@ -163,11 +155,10 @@ class _Run:
                 log, _ = process.communicate()
                 self.detail = "CBC was ended at the time limit"
                 return log.decode("utf-8", "replace") + "\nResult - Stopped on time limit\n"
+        text = log.decode("utf-8", "replace")
         if process.returncode != 0:
-            raise BackendError(
-                f"CBC ended with exit code {process.returncode}: {log[-300:].decode('utf-8', 'replace')}"
-            )
-        return log.decode("utf-8", "replace")
+            raise BackendError(f"CBC ended with exit code {process.returncode}: {text[-300:]}")
+        return text
 
     def _read(self, log: str, saved: bytes) -> None:
         """Take status and counters from the log, values and duals from the saved solution."""
@@ -176,11 +167,10 @@ class _Run:
         words = (result or linear or "").lower()
         if "infeasible" in log.lower() and ("infeasible" in words or not words):
             self.infeasible = self._resolvable()
-            self.detail = (
-                ""
-                if self.infeasible
-                else "CBC's claim of INFEASIBLE is not believed: its rows are too coarse"
-            )
+            if not self.infeasible:
+                self.detail = (
+                    "CBC's claim of INFEASIBLE is not believed: such large sums blur in it"
+                )
             return
         if "stopped on time" in words:
             self.limit = SolveLimit.TIME
@@ -199,13 +189,10 @@ class _Run:
         if lowest is None and "stopped" in words:
             lowest = _last(rf"best possible {_NUMBER}", log)
         if lowest is not None and abs(float(lowest)) < _NOTHING:
-            scaled = float(lowest)
-            self.bound = (
-                self.program.offset + (_PRINTED + _INCREMENT + 1e-9 * abs(scaled) - scaled) / self.scale
-            )
+            self.bound = answer.outward(self.program, -float(lowest), self.scale, _PRINTED + _INCREMENT)
         elif "optimal" in words and self.values is not None:
-            value = float(self.program.objective @ self.values)
-            self.bound = self.program.offset + value + _INCREMENT / self.scale + 1e-9 * abs(value)
+            value = float((self.program.objective * self.values).sum()) * self.scale
+            self.bound = answer.outward(self.program, value, self.scale, _INCREMENT)
 
     def _resolvable(self) -> bool:
         """Whether CBC's absolute tolerance of 1e-7 is above the rounding of the rows' sums."""
@@ -214,8 +201,9 @@ class _Run:
         return largest * 2.0**-53 < 1e-7
 
     def _unpack(self, saved: bytes) -> FloatArray | None:
-        """Set the values from a saved solution; returns the rows' duals. Layout: two counts, the objective, then
-        row activities, row duals, column values, reduced costs.
+        """Set the values from a saved solution; returns the rows' duals.
+
+        Its layout: two counts, the objective, row activities, row duals, column values, reduced costs.
         """
         m, n = self.program.rows, self.program.columns
         if len(saved) != 8 + 8 * (1 + 2 * m + 2 * n) or tuple(np.frombuffer(saved[:8], np.int32)) != (m, n):
@@ -223,26 +211,6 @@ class _Run:
         numbers = np.frombuffer(saved[16:], np.float64)
         self.values = numbers[2 * m : 2 * m + n].copy()
         return numbers[m : 2 * m]
-
-    def _scaled(self) -> Program:
-        lower, upper = answer.column_bounds(self.program, relax=self.linear)
-        # An MPS reader drops rows without limits, and the solution would have fewer rows: they get one.
-        free = np.isinf(self.rows.lower) & np.isinf(self.rows.upper)
-        widest = np.abs(self.rows.value) * np.maximum(np.abs(lower), np.abs(upper))[self.program.column_index]
-        reach = np.bincount(rows.row_of_entry(self.program), widest, minlength=self.program.rows)
-        return replace(
-            self.program,
-            objective=self.program.objective * self.scale,
-            lower=lower + 0.0,
-            upper=upper + 0.0,
-            integer=self.program.integer & (not self.linear),
-            value=self.rows.value,
-            row_lower=self.rows.lower,
-            row_upper=np.where(free, reach + 1.0, self.rows.upper),
-            offset=0.0,
-            column_families=(),
-            row_families=(),
-        )
 
     def _ratio(self) -> float:
         """CBC's gap is relative to the larger of value and bound, and knows nothing of the offset."""
@@ -256,20 +224,6 @@ def _program() -> Path | None:
         return None
     folder = "arm64" if platform.machine() in {"aarch64", "arm64"} else "i64"
     return Path(found.submodule_search_locations[0], "solverdir", "cbc", "linux", folder, "cbc")
-
-
-@contextmanager
-def _file() -> Iterator[int]:
-    """A file in memory without a name, gone when closed."""
-    descriptor = os.memfd_create("gangplan")
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _path(descriptor: int) -> str:
-    return f"/proc/self/fd/{descriptor}"
 
 
 def _end_with_parent() -> None:

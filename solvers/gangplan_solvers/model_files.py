@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,9 @@ _LINE = 200
 def write_mps(program: Program, path: Path | str, *, minimise: bool = False) -> None:
     """Write ``program`` as free MPS.
 
-    The objective is stated to be maximised (section OBJSENSE) and carries the offset as its negated right-hand
-    side. Rows with two limits are RANGES; every column states both bounds, so that no reader's default counts.
+    The objective is stated to be maximised (section OBJSENSE) and carries the offset as its negated
+    right-hand side. Rows with two limits are RANGES; every column states both bounds, so that no reader's
+    default counts. A row without limits is one more N row, which readers drop.
 
     Args:
         program: what to write; its bounds may be infinite here.
@@ -53,6 +56,20 @@ def write_lp(program: Program, path: Path | str) -> None:
     _refuse_nonsense(program)
     with Path(path).open("w", encoding="ascii", newline="\n") as file:
         file.writelines(f"{line}\n" for line in _lp_lines(program))
+
+
+@contextmanager
+def memory_file() -> Iterator[str]:
+    """The path of a file in memory (Linux), for this process and those that are given its descriptor.
+
+    The descriptor is the last part of the path. The file has no name elsewhere and is gone when closed, even
+    by a kill.
+    """
+    descriptor = os.memfd_create("gangplan")
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +101,7 @@ def read_model(path: Path | str) -> ModelFile:
     highs = library.Highs()
     highs.setOptionValue("output_flag", False)
     if highs.readModel(str(path)).name == "kError":
-        raise _invalid(
-            str(path), "it is missing, or not a model that HiGHS reads (.mps, .lp, and .gz of them)"
-        )
-    model = highs.getLp()
+        raise _invalid(str(path), "it is missing, or not a model that HiGHS reads (.mps, .lp, maybe .gz)")
     if highs.getModel().hessian_.dim_:
         raise _invalid(str(path), "its objective is quadratic; only linear ones are solved")
     highs.ensureRowwise()
@@ -97,22 +111,20 @@ def read_model(path: Path | str) -> ModelFile:
     kinds = [kind.name for kind in model.integrality_] or ["kContinuous"] * model.num_col_
     odd = [k for k, kind in enumerate(kinds) if kind not in {"kContinuous", "kInteger"}]
     if odd:
-        raise _invalid(
-            f"{path}: {model.col_names_[odd[0]]}", "it is semi-continuous; only plain columns are solved"
-        )
+        name = model.col_names_[odd[0]]
+        raise _invalid(str(path), f"column {name} is semi-continuous; only plain ones are solved")
     value = np.array(model.a_matrix_.value_, dtype=np.float64)
     kept = value != 0.0
-    counts = np.diff(np.array(model.a_matrix_.start_, dtype=np.int64))
-    of = np.repeat(np.arange(model.num_row_), counts)[kept]
+    start = np.array(model.a_matrix_.start_, dtype=np.int64)
+    of = np.repeat(np.arange(model.num_row_), start[1:] - start[:-1])[kept]
+    counts = np.bincount(of, minlength=model.num_row_)
     names = tuple(model.col_names_) or tuple(f"x_{k}" for k in range(model.num_col_))
     program = Program(
         objective=sign * np.array(model.col_cost_, dtype=np.float64),
         lower=np.array(model.col_lower_, dtype=np.float64),
         upper=np.array(model.col_upper_, dtype=np.float64),
         integer=np.array([kind == "kInteger" for kind in kinds], dtype=np.bool_),
-        row_start=np.concatenate(([0], np.cumsum(np.bincount(of, minlength=model.num_row_)))).astype(
-            np.int64
-        ),
+        row_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         column_index=np.array(model.a_matrix_.index_, dtype=np.int64)[kept],
         value=value[kept],
         row_lower=np.array(model.row_lower_, dtype=np.float64),
@@ -167,9 +179,13 @@ def _mps_lines(program: Program, *, minimise: bool) -> Iterator[str]:
         elif low == -np.inf and high == np.inf:
             yield f" FR bnd {name}"
         else:
-            # The lower bound last: some readers take a negative upper bound to mean no lower one.
-            yield f" PL bnd {name}" if high == np.inf else f" UP bnd {name} {high!r}"
-            yield f" MI bnd {name}" if low == -np.inf else f" LO bnd {name} {low!r}"
+            ends = [
+                f" MI bnd {name}" if low == -np.inf else f" LO bnd {name} {low!r}",
+                f" PL bnd {name}" if high == np.inf else f" UP bnd {name} {high!r}",
+            ]
+            # SCIP forgets an upper bound of 1 at a later LO. Some readers take an upper bound below 0 to mean
+            # no lower one where that is 0: only where the two cross.
+            yield from ends if low <= high else ends[::-1]
     yield "ENDATA"
 
 
@@ -228,9 +244,8 @@ def _lp_lines(program: Program) -> Iterator[str]:
         sides = [side for side in sides if np.isfinite(side[2])]
         for suffix, sign, limit in sides:
             name = rows[row] + (suffix if len(sides) > 1 else "")
-            yield from _wrapped(
-                f"{name}:", [*(terms or _terms(["0.0"], columns[:1])), f"{sign} {limit!r}"], columns
-            )
+            some = terms or _terms(["0.0"], columns[:1])
+            yield from _wrapped(f"{name}:", [*some, f"{sign} {limit!r}"], columns)
     yield "Bounds"
     for low, high, name in zip(program.lower.tolist(), program.upper.tolist(), columns, strict=True):
         yield f" {name} = {low!r}" if low == high else f" {_end(low)} <= {name} <= {_end(high)}"

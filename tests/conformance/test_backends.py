@@ -25,14 +25,28 @@ from gangplan_solvers.backend import Backend, Feature
 
 INF = math.inf
 AVAILABLE = [line.name for line in catalog.describe() if line.availability.available]
-RELAXING = [line.name for line in catalog.describe() if Feature.RELAXATION in line.features]
+
+
+def cases(*needed: Feature) -> list[object]:
+    """Every backend with the features needed; one that cannot be used here is skipped with its reason."""
+    return [
+        pytest.param(
+            line.name,
+            marks=pytest.mark.skipif(not line.availability.available, reason=line.availability.reason),
+        )
+        for line in catalog.describe()
+        if set(needed) <= line.features
+    ]
+
+
+EACH, RELAXING = cases(), cases(Feature.RELAXATION)
 PATIENCE_SECONDS = 1.0
 """How much later than its time limit a backend may come back on a small programme, on a busy machine."""
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-@pytest.fixture(params=AVAILABLE)
+@pytest.fixture(params=EACH)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Each backend that can be used here."""
     return catalog.usable(request.param)
@@ -64,8 +78,8 @@ def consistent(solution: Solution, what: Program, *, relax: bool = False) -> Non
         assert answer.gap_is_closed(what, solution.objective, solution.bound)
 
 
-def test_both_solvers_of_the_design_are_here() -> None:
-    assert {"cpsat", "highs"} <= set(AVAILABLE)
+def test_the_solvers_that_need_no_extra_are_here() -> None:
+    assert {"cbc", "cpsat", "highs"} <= set(AVAILABLE)
 
 
 @pytest.mark.parametrize("name", KNOWN_ANSWERS)
@@ -194,14 +208,14 @@ def nearly_infeasible(what: Program, solution: Solution) -> bool:
     return bool((held < what.row_lower + digit).any() or (held > what.row_upper - digit).any())
 
 
-@pytest.mark.parametrize("name", AVAILABLE)
+@pytest.mark.parametrize("name", EACH)
 @FEW
 @given(what=tiny_programs())
 def test_agrees_with_enumeration(name: str, what: Program) -> None:
     agrees_with_enumeration(catalog.usable(name), what)
 
 
-@pytest.mark.parametrize("name", AVAILABLE)
+@pytest.mark.parametrize("name", EACH)
 @FEW
 @given(what=tiny_placements())
 def test_agrees_with_enumeration_on_placements(name: str, what: Program) -> None:
@@ -210,7 +224,7 @@ def test_agrees_with_enumeration_on_placements(name: str, what: Program) -> None
 
 @pytest.mark.deep
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", AVAILABLE)
+@pytest.mark.parametrize("name", EACH)
 @MANY
 @given(what=st.one_of(tiny_programs(), tiny_placements()))
 def test_agrees_with_enumeration_on_many(name: str, what: Program) -> None:

@@ -28,7 +28,8 @@ def test_listing_solvers_loads_no_library() -> None:
         "import sys\n"
         "from gangplan_solvers import catalog\n"
         "assert catalog.describe()\n"
-        "print(*(m for m in ('ortools', 'highspy', 'pandas', 'pulp') if m in sys.modules))\n"
+        "heavy = {'cuopt', 'gurobipy', 'highspy', 'ortools', 'pandas', 'pulp', 'pyscipopt'}\n"
+        "print(*(heavy & set(sys.modules)))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
@@ -44,6 +45,20 @@ def test_unknown_name_says_what_there_is() -> None:
 def test_modules_that_are_no_backends_are_not_offered() -> None:
     with pytest.raises(UnknownSolverError):
         catalog.load("backend")
+    assert not {"answer", "backend", "catalog", "model_files", "rows"} & set(catalog.names())
+
+
+@pytest.mark.parametrize(("name", "package"), [("scip", "pyscipopt"), ("gurobi", "gurobipy")])
+def test_an_extra_that_is_not_installed_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    def version(distribution: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(distribution)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    expected = rf"{package} is not installed: pip install 'gangplan\[{name}\]'"
+    with pytest.raises(UnknownSolverError, match=expected):
+        catalog.usable(name)
 
 
 class Missing:

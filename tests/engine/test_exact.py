@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from gangplan.domain.plan import TerminationLimit
+from gangplan.domain.plan import TerminationLimit, TerminationReason
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 from gangplan.errors import BackendError, UnknownSolverError
+from gangplan.model.program import Solution, SolveLimit, SolveStatus
 from gangplan.testing.builders import job, node, round_of
 from gangplan_solvers import catalog
 from gangplan_solvers.backend import Availability, Feature
@@ -58,6 +60,23 @@ def test_when_all_that_can_be_used_fail_the_plan_without_a_solver_is_the_answer(
     assert len(result.plan.actions) == 2
     assert result.limit is TerminationLimit.FAILURE
     assert result.detail == "cpsat: it crashed; highs: it crashed"
+
+
+def test_who_claims_that_there_is_no_plan_proves_nothing():
+    """Whether or not the plan at hand could be given to it as a start."""
+
+    class DenyingRunner(FailingRunner):
+        def solve(self, backend, *_):
+            self.asked.append(backend)
+            return Solution(SolveStatus.INFEASIBLE, SolveLimit.NONE, None, None, -math.inf, 0.0)
+
+    runner = DenyingRunner()
+    crowd = [job(f"j{i}", gpus=2) for i in range(4)]
+    result = plan_round(round_of([node("n", "H100", 3)], crowd), PlanParameters(), runner=runner)
+    assert sorted(runner.asked) == ["cpsat", "highs"]
+    assert result.limit is TerminationLimit.FAILURE
+    assert result.reason is TerminationReason.FEASIBLE
+    assert result.quality.bound > result.quality.objective
 
 
 def test_a_solver_asked_for_by_name_is_the_only_one_asked():

@@ -87,8 +87,8 @@ def test_no_price_bound_is_below_a_plan(round_):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_cpu_only_job_that_may_grow_is_as_late_as_its_requested_count_says(backend):
-    """Eight devices. train asks for 4, may have 8, and weighs as much as host, which asks for one task and may
-    have two. Were host's fair self taken to run two tasks, its rho and the median would be off, and with them
+    """Eight devices. train asks for 4, may have 8, and weighs as much as host, which asks for one task and
+    may have two. Were host's fair self taken to run two tasks, its rho and the median would be off, with them
     the weight of train, and the bound would not be that of the best plan, in which both have all they may.
     """
     train = job("train", group(count=4, counts=[4, 8]), work_left=5_000.0, submit_time=999_940.0, weight=4.0)

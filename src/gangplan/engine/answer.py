@@ -31,10 +31,11 @@ def answer(
 ) -> RoundResult:
     """Put the answer together; nothing is decided here any more."""
     best = taken_back.candidate if taken_back.candidate.value >= floor.value - GAP_TOLERANCE else floor
-    with judge.budget.phase("explain"):
-        finished = exact.solution is not None and exact.limit is TerminationLimit.NONE
-        verdicts = explain(judge.instance, best.assignment, finished=finished)
     quality = measure(best, judge.bound, floor.value)
+    optimal = quality.relative_gap <= OPTIMAL_GAP
+    with judge.budget.phase("explain"):
+        finished = optimal or (exact.solution is not None and exact.limit is TerminationLimit.NONE)
+        verdicts = explain(judge.instance, best.assignment, finished=finished)
     details = [exact.detail, *(f"rejected {rejected}" for rejected in judge.rejected)]
     if taken_back.bundles:
         details.append(
@@ -45,9 +46,7 @@ def answer(
         verdicts=verdicts,
         notices=notices(judge.instance),
         quality=quality,
-        reason=(
-            TerminationReason.OPTIMAL if quality.relative_gap <= OPTIMAL_GAP else TerminationReason.FEASIBLE
-        ),
+        reason=TerminationReason.OPTIMAL if optimal else TerminationReason.FEASIBLE,
         limit=exact.limit,
         detail="; ".join(detail for detail in details if detail),
         stages=tuple(judge.stages),

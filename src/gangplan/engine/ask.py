@@ -10,7 +10,7 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.registry import AUTO, choose
 from gangplan.engine.runner import Cancellation, Runner
 from gangplan.errors import BackendError, UnknownSolverError, WorkerError
-from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
+from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters, SolveStatus
 from gangplan_solvers import catalog
 
 _RESERVE_SECONDS = 0.03
@@ -88,6 +88,8 @@ class Asking:
             try:
                 with self.judge.budget.phase("relax" if relax else "solve"):
                     solution = self.runner.solve(name, program, how, start, within, self.cancellation)
+                if solution.status is SolveStatus.INFEASIBLE:  # no row cuts off a plan, and there is one
+                    raise BackendError("it claims INFEASIBLE, but there is a verified plan")
             except (BackendError, WorkerError) as error:
                 self.failures.append(f"{name}: {error}")
                 if self.cancellation is not None and self.cancellation.cancelled:

@@ -27,6 +27,9 @@ came within 0.3 % or to the optimum, where HiGHS was still at its start, 3 % off
 between the two the balance tips was not measured.
 """
 
+ONLY_BY_NAME = frozenset({"cuopt", "gurobi"})
+"""Backends that :data:`AUTO` never takes: their use costs somebody a licence or a GPU."""
+
 
 def choose(
     name: str, program: Program, parameters: SolveParameters, among: Iterable[str] | None = None
@@ -50,7 +53,7 @@ def choose(
         return name
     needed = needs(program, parameters)
     order = next(names for most, names in PREFERENCE if program.columns <= most)
-    rest = tuple(other for other in known if other not in order)
+    rest = tuple(other for other in known if other not in order and other not in ONLY_BY_NAME)
     for candidate in (*order, *rest):
         if candidate in known:
             try:

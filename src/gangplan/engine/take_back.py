@@ -52,8 +52,13 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
             break
         candidate, done = reverted
         bundles += len(done)
-        actions += sum(1 for bundle in done for action in bundle if action.kind in _DISRUPTIONS)
+        actions += sum(1 for bundle in done for action in bundle if _is_chosen(action))
     return TakenBack(candidate, bundles, actions)
+
+
+def _is_chosen(action: Action) -> bool:
+    """Whether this is a disruption by choice."""
+    return action.kind in _DISRUPTIONS and action.forced is None
 
 
 def _revert_all(
@@ -78,7 +83,7 @@ def _bundles(judge: Judge, candidate: Candidate) -> list[tuple[Action, ...]]:
     """Disruptions by choice with everything that needs their place or their quota, in order of ids."""
     actions = {action.id: action for action in candidate.plan.actions}
     by_job = {action.job: action.id for action in candidate.plan.actions}
-    chosen = {a.id for a in candidate.plan.actions if a.kind in _DISRUPTIONS and a.forced is None}
+    chosen = {action.id for action in candidate.plan.actions if _is_chosen(action)}
     parent = {key: key for key in actions}
 
     def root(key: str) -> str:
@@ -142,6 +147,8 @@ def _gain(judge: Judge, candidate: Candidate, floor: Candidate, bundle: tuple[Ac
             horizon = min(horizon, after.job.work_left / after.throughput)
         held_after = float(after.devices) or (mine.size if after.counts else 0.0)
         if after.status is Status.EVICTED:
+            if after.forced:
+                continue  # nobody's choice, whatever is taken back
             cost += (mine.lost_seconds + after.job.restart_seconds) * mine.held
         elif after.status in (Status.MOVED, Status.RESIZED) and not after.forced:
             cost += mine.lost_seconds * mine.held + after.job.restart_seconds * held_after

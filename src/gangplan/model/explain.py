@@ -66,7 +66,8 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     Args:
         instance: the round as arrays.
         assignment: what was decided.
-        finished: whether the search ended by itself, so that "another use is worth more" is known.
+        finished: whether the search ended by itself or the plan is proved best, so that "another use is worth
+            more" is known.
     """
     kept_classes = {int(instance.class_of_job[j]) for j in assignment.kept}
     after = Occupancy(instance, kept_classes)

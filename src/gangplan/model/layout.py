@@ -29,6 +29,7 @@ ROOT = (0, 0)
 """Scope and domain index of the whole cluster."""
 
 Domain = tuple[int, int]
+"""Index of a scope, and of a domain of that level."""
 GangKind = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
 """Scope, ``(block, multiplicity)`` of every demand, and the narrower scopes at which it must lie apart."""
 Flow = tuple[int, Domain, GangKind | None]
@@ -79,7 +80,7 @@ class Layout:
         gang_rooms: groups of whole nodes, where gangs of several whole nodes may lie in a domain.
         kept_on: by node: ``(class, (devices, cpu, memory))`` of jobs that may stay.
         columns: their number.
-        objective, upper: shape (columns,).
+        objective, lower, upper: shape (columns,).
         families: name, start and stop.
     """
 

@@ -295,6 +295,15 @@ def _two_sided_rows() -> KnownAnswer:
     return KnownAnswer(program([3, -1], [([1, 1], 4, 6), ([1, -1], -1, 1)], upper=10), 7.0, (3, 2))
 
 
+def _fixed_by_a_row_of_decimals() -> KnownAnswer:
+    """Row 0 <= 0.2 x - 4.1 y <= 4 with x and y -1 or 0, worth 0.1 x - 0.2 y: (-1, -1) takes 3.9, worth 0.1.
+
+    CBC's preprocessing fixes both at 0.
+    """
+    rows = [([0.2, -4.1], 0, 4)]
+    return KnownAnswer(program([0.1, -0.2], rows, lower=-1, upper=0), 0.1, (-1, -1))
+
+
 def _gangs_in_blocks() -> KnownAnswer:
     """Two hosts of 8: gangs of 8 (worth 8.5), 6, 3, 3, 2. The 8 fills one host; 6 + 2 the other, or
     3 + 3 + 2, each worth 8. Columns are z[gang, host].
@@ -355,6 +364,7 @@ _BUILDERS: tuple[Callable[[], KnownAnswer], ...] = (
     _degenerate,
     _odd_cycle,
     _two_sided_rows,
+    _fixed_by_a_row_of_decimals,
     _gangs_in_blocks,
     _mixed_fixed_charge,
     _linear,

@@ -63,10 +63,11 @@ def rows(layout: Layout) -> Rows:
             wanted[flow_of(kind, block, domain)].append((np.array([column]), multiplicity))
     found = Rows()
     for flow, places in layout.flow_pools.items():
-        asked = np.zeros(layout.columns)
-        for columns, multiplicity in wanted[flow]:
-            asked[columns] += multiplicity
-        asked[[column for _, column in places]] = -1.0
-        used = np.flatnonzero(asked)
-        found.add_arrays(used, asked[used], upper=0.0)
+        asked = [columns for columns, _ in wanted[flow]]
+        numbers = [np.full(len(columns), float(multiplicity)) for columns, multiplicity in wanted[flow]]
+        placed = np.array([column for _, column in places], dtype=np.int64)
+        used, at = np.unique(np.concatenate([*asked, placed]), return_inverse=True)
+        numbers.append(np.full(len(placed), -1.0))
+        values = np.bincount(at, weights=np.concatenate(numbers)).astype(np.float64)
+        found.add_arrays(used, values, upper=0.0)
     return found

@@ -87,9 +87,12 @@ def rows(layout: Layout) -> Rows:
     """Devices held by a queue's subtree, in all and by type; a limit that is broken now may not get worse."""
     instance, found = layout.instance, Rows()
     limits = {queue.name: queue for queue in instance.round.queues}
+    queue_of = np.array([c.queue for c in instance.classes], dtype=np.int64)
     for q, name in enumerate(instance.queue_names):
-        inside = [c.queue >= 0 and q in instance.queue_ancestors[c.queue] for c in instance.classes]
-        members = np.array(inside, dtype=np.bool_)
+        if limits[name].device_limit is None and not limits[name].device_limit_by_type:
+            continue
+        below = [i for i, ancestors in enumerate(instance.queue_ancestors) if q in ancestors]
+        members = np.isin(queue_of, below)
         most = limits[name].device_limit
         if most is not None:
             _limit_row(layout, members, None, most, found)

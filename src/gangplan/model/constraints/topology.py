@@ -9,6 +9,7 @@ may stay (property P25).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from gangplan.model.sites import NO_DOMAIN
 from gangplan.model.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import GangKind, GangRoom, Layout
+    from gangplan.model.layout import Domain, GangKind, GangRoom, Layout
     from gangplan.model.reading import Change, Holding, Reading
 
 NAME = "topology"
@@ -76,17 +77,17 @@ def _whole(group: TaskGroup, holding: Holding, reading: Reading) -> bool:
 
 def rows(layout: Layout) -> Rows:
     """Every gang of a scope inside the cluster lies in one domain of that level."""
-    domains: dict[GangKind, list[int]] = defaultdict(list)
-    for (kind, _), column in layout.gang_column.items():
-        domains[kind].append(column)
+    domains: dict[GangKind, dict[Domain, int]] = defaultdict(dict)
+    for (kind, domain), column in layout.gang_column.items():
+        domains[kind][domain] = column
     found = Rows()
-    for kind, columns in domains.items():
-        chosen = layout.kind_columns[kind]
+    for kind, by_domain in domains.items():
+        chosen, columns = layout.kind_columns[kind], list(by_domain.values())
         values = np.concatenate([np.ones(len(chosen)), -np.ones(len(columns))])
         found.add_arrays(np.concatenate([chosen, columns]), values, upper=0.0)
     for kind in layout.kind_columns:
         if kind[2]:
-            _apart_rows(layout, kind, found)
+            _apart_rows(layout, kind, domains.get(kind, {}), found)
     for room in layout.gang_rooms:
         _gang_room_rows(layout, room, found)
     return found
@@ -134,7 +135,7 @@ def _gang_room_rows(layout: Layout, room: GangRoom, found: Rows) -> None:
             found.add([(room.column, 1.0), (keep, float(loss))], upper=float(most))
 
 
-def _apart_rows(layout: Layout, kind: GangKind, found: Rows) -> None:
+def _apart_rows(layout: Layout, kind: GangKind, domains: Mapping[Domain, int], found: Rows) -> None:
     """No gang of ``kind`` lies in one domain of a scope at which it would run slower.
 
     Of n gangs with m blocks each, one domain holds at most n (m - 1) blocks; dealt out in turn, no gang then
@@ -142,7 +143,7 @@ def _apart_rows(layout: Layout, kind: GangKind, found: Rows) -> None:
     """
     instance = layout.instance
     node_scope = len(instance.speeds.scopes) - 1
-    gangs = {domain: [(column, 1.0)] for (k, domain), column in layout.gang_column.items() if k == kind}
+    gangs = {domain: [(column, 1.0)] for domain, column in domains.items()}
     if not gangs:
         gangs[ROOT] = [(column, 1.0) for column in layout.kind_columns[kind].tolist()]
     blocks = sum(multiplicity for _, multiplicity in kind[1])

@@ -1,0 +1,235 @@
+"""The model against the verifier: two arithmetics of the same definitions, held against each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+
+from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.domain.round import Round
+from gangplan.errors import TooManyPlansError
+from gangplan.model.assignment import Assignment, Placed
+from gangplan.model.encode import encode
+from gangplan.model.facts import RoundFacts, round_facts
+from gangplan.model.fill import keep_and_fill
+from gangplan.model.forced import forced_reasons
+from gangplan.model.formulation import formulate
+from gangplan.model.greedy import price_greedy
+from gangplan.model.instance import Instance, build_instance
+from gangplan.model.layout import build_layout
+from gangplan.model.order import make_plan
+from gangplan.model.outcome import Outcome, Status
+from gangplan.model.present import present
+from gangplan.model.prices import price_devices
+from gangplan.model.sites import NO_DOMAIN
+from gangplan.model.table import OptionTable
+from gangplan.model.terms import terms
+from gangplan.model.verify import verify
+from gangplan.testing.enumerate import best_plan
+from gangplan.testing.strategies import rounds
+
+from .planned import drawn, in_depth, planned
+
+FEASIBLE = 1e-6
+
+
+@in_depth
+def depth():
+    """Quick or deep."""
+
+
+def assignments(instance: Instance) -> list[Assignment]:
+    return [keep_and_fill(instance), price_greedy(instance, price_devices(instance))]
+
+
+@drawn
+@given(rounds("small"))
+def test_both_read_the_same_present(round_):
+    now = present(round_)
+    assert dict(now.forced) == dict(forced_reasons(round_))
+    running = {job.name for job in round_.jobs if job.running}
+    assert now.kept.keys() | now.forced.keys() == running
+    assert not now.kept.keys() & now.forced.keys()
+
+
+@drawn
+@given(rounds("small"))
+def test_both_weigh_jobs_alike(round_):
+    instance, facts = build_instance(round_), round_facts(round_)
+    for j, job in enumerate(instance.jobs):
+        assert instance.weight[j] == pytest.approx(facts.jobs[job.name].weight, rel=1e-9)
+
+
+@drawn
+@given(rounds("small"))
+def test_the_programme_s_value_of_a_choice_is_the_verified_one(round_):
+    """Where a gang happens to lie closer together than its option says it may run faster, never slower."""
+    instance = build_instance(round_)
+    scopes = instance.speeds.scopes
+    for assignment in assignments(instance):
+        plan = make_plan(instance, assignment)
+        judged = verify(round_, plan)
+        assert judged.violations == ()
+        value = instance.offset
+        value += sum(float(instance.keep_gain[instance.class_of_job[j]]) for j in assignment.kept)
+        value += sum(float(instance.gain[placed.option]) for placed in assignment.placed.values())
+        assert judged.objective >= value - 1e-9
+        action = {a.job: a for a in plan.actions}
+        as_said = all(
+            action[instance.jobs[j].name].kind is not ActionKind.KEEP
+            and action[instance.jobs[j].name].scope == scopes[instance.option_at(placed.option).scope]
+            for j, placed in assignment.placed.items()
+        )
+        if as_said:
+            assert judged.objective == pytest.approx(value, abs=1e-9)
+
+
+@drawn
+@given(rounds("small"))
+def test_every_verified_choice_is_a_solution_of_the_programme(round_):
+    instance = build_instance(round_)
+    layout = build_layout(instance)
+    program = formulate(layout)
+    for assignment in assignments(instance):
+        values = encode(layout, assignment)
+        assert program.worst_violation(values) <= FEASIBLE
+        placed = [p.option for p in assignment.placed.values()]
+        if all(layout.option_column[k] >= 0 for k in placed):
+            value = instance.offset + sum(float(instance.gain[k]) for k in placed)
+            value += sum(float(instance.keep_gain[instance.class_of_job[j]]) for j in assignment.kept)
+            assert program.evaluate(values) == pytest.approx(value, abs=1e-9)
+
+
+# No row cuts off a plan that fits
+
+
+def read(instance: Instance, plan: Plan, round_: Round) -> Assignment:
+    """Any plan as an assignment: for every start the option worth most of those that allow its place."""
+    kept, placed = set(), {}
+    for action in plan.actions:
+        j = instance.job_index[action.job]
+        if action.kind is ActionKind.KEEP:
+            kept.add(j)
+        elif action.placements:
+            placed[j] = _placed(instance, j, action)
+    return Assignment(frozenset(kept), placed)
+
+
+def _placed(instance: Instance, j: int, action: Action) -> Placed:
+    groups = instance.jobs[j].component.task_groups
+    tasks: dict[int, list[int]] = {}
+    for p in action.placements:
+        here = tasks.setdefault(instance.nodes.index[p.node], [0] * len(groups))
+        here[next(g for g, group in enumerate(groups) if group.name == p.group)] += p.tasks
+    spots = tuple((n, tuple(counts)) for n, counts in sorted(tasks.items()))
+    job_class = instance.classes[instance.class_of_job[j]]
+    fitting = [k for k in range(job_class.start, job_class.stop) if _allows(instance, k, spots)]
+    assert fitting, f"no option of {action.job} allows {action.placements}"
+    return Placed(max(fitting, key=lambda k: float(instance.gain[k])), spots)
+
+
+def _allows(instance: Instance, k: int, spots: tuple[tuple[int, tuple[int, ...]], ...]) -> bool:
+    option = instance.option_at(k)
+    if tuple(map(sum, zip(*(counts for _, counts in spots), strict=True))) != option.counts:
+        return False
+    at = instance.nodes.domain_at[[n for n, _ in spots]]
+
+    def together(scope: int) -> bool:
+        return at[0, scope] != NO_DOMAIN and bool((at[:, scope] == at[0, scope]).all())
+
+    if not together(option.scope) or any(together(s) for s in option.apart):
+        return False
+    for n, counts in spots:
+        for demand in option.demands:
+            mine = [(c, t) for c, t in zip(counts, demand.tasks, strict=True) if t]
+            copies = {c // t for c, t in mine}
+            if len(copies) != 1 or any(c % t for c, t in mine):
+                return False
+            block = demand.block
+            if copies != {0} and (
+                (block.types and instance.nodes.type_of[n] not in block.types)
+                or (block.built_in and instance.nodes.built_in[n] != block.built_in)
+            ):
+                return False
+    return True
+
+
+@drawn
+@given(rounds("tiny"))
+def test_no_row_cuts_off_the_enumerated_best_plan(round_):
+    """Decision 28: a row may admit too much; it may never cut off a plan that fits."""
+    jobs = tuple(
+        job
+        if job.capabilities.movable
+        else replace(job, capabilities=replace(job.capabilities, resizable=False))
+        for job in round_.jobs
+    )
+    round_ = replace(round_, jobs=jobs)
+    try:
+        best = best_plan(round_, max_plans=5_000)
+    except TooManyPlansError:
+        assume(False)
+    instance = build_instance(round_)
+    layout = build_layout(instance)
+    program = formulate(layout)
+    assignment = read(instance, best.plan, round_)
+    values = encode(layout, assignment)
+    assert program.worst_violation(values) <= FEASIBLE
+    if all(layout.option_column[p.option] >= 0 for p in assignment.placed.values()):
+        assert program.evaluate(values) == pytest.approx(best.objective, abs=1e-7)
+
+
+# Terms
+
+
+def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
+    """One row of the option table, from the definitions."""
+    job, mine = outcome.job, facts.jobs[outcome.job.name]
+    moved = outcome.status in (Status.MOVED, Status.RESIZED)
+    left = (
+        None if job.deadline is None else job.deadline - round_.now - (job.restart_seconds if moved else 0.0)
+    )
+    needed = np.inf
+    if left is not None and left > 0 and job.work_left is not None:
+        needed = job.work_left / left
+    lost = 0.0
+    if not outcome.forced:
+        if outcome.status is Status.EVICTED:
+            lost = (mine.lost_seconds + job.restart_seconds) * mine.held
+        elif moved:
+            lost = mine.lost_seconds * mine.held + job.restart_seconds * (float(outcome.devices) or mine.size)
+    preferred = job.component.preferred_level
+    wide = bool(outcome.scope) and preferred is not None and facts.rank[outcome.scope] < facts.rank[preferred]
+
+    def one(value: float) -> np.ndarray:
+        return np.array([value], dtype=np.float64)
+
+    return OptionTable(
+        value=one(mine.size**round_.policy.size_exponent * outcome.relative_throughput),
+        size=one(mine.size),
+        base=one(mine.base_weight),
+        weight=one(mine.weight),
+        throughput=one(outcome.throughput),
+        rate_needed=one(needed),
+        wider_than_preferred=np.array([wide]),
+        lost_device_seconds=one(lost),
+        horizon_seconds=one(mine.horizon),
+    )
+
+
+@drawn
+@given(rounds("small"))
+def test_every_term_s_coefficients_are_its_evaluation(round_):
+    facts = round_facts(round_)
+    seen: Counter[Status] = Counter()
+    for outcome in verify(round_, planned(round_).plan, facts).outcomes.values():
+        seen[outcome.status] += 1
+        table = table_of(outcome, facts, round_)
+        for term in terms():
+            assert float(term.coefficients(table)[0]) == pytest.approx(
+                term.evaluate(outcome, facts), rel=1e-9, abs=1e-9
+            ), (term.NAME, outcome.status)
