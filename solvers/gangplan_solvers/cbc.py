@@ -168,9 +168,7 @@ class _Run:
         if "infeasible" in log.lower() and ("infeasible" in words or not words):
             self.infeasible = self._resolvable()
             if not self.infeasible:
-                self.detail = (
-                    "CBC's claim of INFEASIBLE is not believed: such large sums blur in it"
-                )
+                self.detail = "CBC's claim of INFEASIBLE is not believed: such large sums blur in it"
             return
         if "stopped on time" in words:
             self.limit = SolveLimit.TIME
