@@ -182,7 +182,7 @@ def test_with_a_millisecond_there_is_a_verified_plan_no_worse_than_keep_and_fill
 
 
 def exchange(work_left: float | None) -> RoundResult:
-    """Decision 13: a victim on 8 devices whose restart takes a round; another job of weight 1.5, 8 units/s."""
+    """Decision 13: a victim on 8 devices whose restart takes a round; another of weight 1.5, 8 units/s."""
     victim = job(
         "victim",
         gpus=8,
