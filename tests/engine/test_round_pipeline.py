@@ -70,6 +70,9 @@ def everybody(act: str | Callable[[Budget], Solution]) -> dict[str, str | Callab
     return dict.fromkeys(catalog.names(), act)
 
 
+each_fault = pytest.mark.parametrize("fault", [*LIARS, "raise", "wrong-type", pytest.param(dies, id="dies")])
+
+
 def plan(runner: object, *, solver: str = "auto", seconds: float = 60.0, **fields: object) -> RoundResult:
     parameters = PlanParameters(time_budget_seconds=seconds, solver=solver)
     result = plan_round(PACKING, parameters, runner=runner, **fields)
@@ -97,7 +100,7 @@ def test_the_greedy_pipeline_asks_no_solver():
     assert "columns" not in result.statistics
 
 
-@pytest.mark.parametrize("fault", [*LIARS, "raise", "wrong-type", dies], ids=str)
+@each_fault
 def test_a_solver_asked_for_by_name_that_fails_costs_the_proof_and_nothing_else(fault):
     runner = Acted({"highs": fault})
     result = plan(runner, solver="highs")
@@ -107,7 +110,7 @@ def test_a_solver_asked_for_by_name_that_fails_costs_the_proof_and_nothing_else(
     assert result.quality.bound == pytest.approx(8.0, abs=1e-6), "what prices prove"
 
 
-@pytest.mark.parametrize("fault", [*LIARS, "raise", "wrong-type", dies], ids=str)
+@each_fault
 def test_when_the_choice_is_ours_another_is_asked(fault):
     first = Acted({})
     plan(first)
