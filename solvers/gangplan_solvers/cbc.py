@@ -37,6 +37,7 @@ _NOTHING = 1e49
 _EARLIER_SECONDS, _EARLIER_SHARE = 0.02, 0.03
 """So much before the limit CBC is told to stop, to have written its solution by then; then it is ended."""
 
+_FOLDERS = {"x86_64": "i64", "aarch64": "arm64", "i686": "i32"}
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -165,17 +166,13 @@ class _Run:
         result = _last(r"^Result - (.*)$", log)
         linear = _last(r"^(Optimal|Stopped|Infeasible|Primal infeasible|Unbounded) ", log)
         words = (result or linear or "").lower()
-        if "infeasible" in log.lower() and ("infeasible" in words or not words):
+        if "infeasible" in words or (not words and "Problem is infeasible" in log):
             self.infeasible = self._resolvable()
             if not self.infeasible:
-                self.detail = (
-                    "CBC's claim of INFEASIBLE is not believed: such large sums blur in it"
-                )
+                self.detail = "CBC's claim of INFEASIBLE is not believed: such large sums blur in it"
             return
-        if "stopped on time" in words:
-            self.limit = SolveLimit.TIME
-        elif "stopped" in words:
-            self.limit = SolveLimit.NODE
+        if "stopped" in words:
+            self.limit = SolveLimit.NODE if "node" in words or self.until is None else SolveLimit.TIME
         elif "optimal" not in words:
             raise BackendError(f"CBC says nothing of use: {log[-300:]}")
         self.nodes = int(_last(r"^Enumerated nodes: *(\d+)", log) or 0)
@@ -222,7 +219,7 @@ def _program() -> Path | None:
     found = importlib.util.find_spec("pulp")
     if found is None or not found.submodule_search_locations:
         return None
-    folder = "arm64" if platform.machine() in {"aarch64", "arm64"} else "i64"
+    folder = _FOLDERS.get(platform.machine(), platform.machine())
     return Path(found.submodule_search_locations[0], "solverdir", "cbc", "linux", folder, "cbc")
 
 

@@ -1,7 +1,8 @@
 """Programmes as model files that other solvers read: free MPS and CPLEX LP out, both in.
 
-Numbers are written so that they read back to the last bit. What a programme calls a family gives its rows and
-columns their names: ``capacity_17`` is row 17, of the family ``capacity``.
+Numbers are written so that they read back to the last bit; one limit of a row with two may be a digit wider
+in MPS, which states a width in its place. What a programme calls a family gives its rows and columns their
+names: ``capacity_17`` is row 17, of the family ``capacity``.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def _mps_lines(program: Program, *, minimise: bool) -> Iterator[str]:
     yield from _mps_columns(program, columns, rows, -1.0 if minimise else 1.0)
     yield "RHS"
     if program.offset:
-        yield f" rhs objective {(program.offset if minimise else -program.offset)!r}"
+        yield f" rhs objective {float(program.offset if minimise else -program.offset)!r}"
     for row in np.flatnonzero((kind != "N") & (limit != 0.0)).tolist():
         yield f" rhs {rows[row]} {float(limit[row])!r}"
     if ranged.any():
@@ -231,7 +232,7 @@ def _lp_lines(program: Program) -> Iterator[str]:
     yield "Maximize"
     used = np.flatnonzero(program.objective)
     terms = _terms(_texts(program.objective[used]), [columns[k] for k in used.tolist()])
-    constant = [f"{program.offset:+}"] if program.offset else []
+    constant = [f"{float(program.offset):+}"] if program.offset else []
     yield from _wrapped("objective:", [*terms, *constant], columns)
     yield "Subject To"
     start, value = program.row_start.tolist(), _texts(program.value)

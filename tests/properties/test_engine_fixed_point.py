@@ -33,8 +33,16 @@ def voluntary(result: RoundResult) -> list[Action]:
 
 
 def unhurried(round_: Round) -> Round:
-    """Without a limit on disruptions: with one, the next round goes on where this one had to stop."""
-    return replace(round_, policy=replace(round_.policy, disruption_limit=None))
+    """A round whose next one has no choices that it lacks itself.
+
+    With a limit on disruptions the next round goes on where this one had to stop, and a job that may not be
+    moved or resized may, once it is stopped, start anywhere and in any size.
+    """
+    jobs = tuple(
+        replace(job, capabilities=replace(job.capabilities, movable=True, resizable=True))
+        for job in round_.jobs
+    )
+    return replace(round_, jobs=jobs, policy=replace(round_.policy, disruption_limit=None))
 
 
 small = rounds("small").map(unhurried)

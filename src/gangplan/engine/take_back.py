@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.assignment import Assignment
+from gangplan.model.facts import JobFacts
 from gangplan.model.fill import fill, stay_where_free
 from gangplan.model.occupancy import Fit, Occupancy
 from gangplan.model.outcome import Outcome, Status
@@ -44,7 +45,7 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
     for _ in range(_PASSES):
         poor = [
             bundle
-            for bundle in _bundles(judge, candidate)
+            for bundle in _bundles(judge, candidate, floor)
             if _gain(judge, candidate, floor, bundle) <= _TOLERANCE
         ]
         reverted = _revert_all(judge, candidate, poor)
@@ -79,8 +80,11 @@ def _revert_all(
     return (candidate, done) if done else None
 
 
-def _bundles(judge: Judge, candidate: Candidate) -> list[tuple[Action, ...]]:
-    """Disruptions by choice with everything that needs their place or their quota, in order of ids."""
+def _bundles(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Action, ...]]:
+    """Disruptions by choice with everything that needs their place or their quota, in order of ids.
+
+    Who starts in ``floor`` too, elsewhere, needs nobody's place: with it goes whoever took that other place.
+    """
     actions = {action.id: action for action in candidate.plan.actions}
     by_job = {action.job: action.id for action in candidate.plan.actions}
     chosen = {action.id for action in candidate.plan.actions if _is_chosen(action)}
@@ -103,10 +107,43 @@ def _bundles(judge: Judge, candidate: Candidate) -> list[tuple[Action, ...]]:
     for members in _sharing_quota(judge, candidate):
         for action in members[1:]:
             parent[root(action.id)] = root(members[0].id)
+    disrupted = {root(key) for key in chosen}
+    names = [job.name for job in judge.instance.jobs]
+    for j, others in _successors(candidate, floor).items():
+        mine = by_job[names[j]]
+        if root(mine) in disrupted:
+            for successor in others:
+                parent[root(by_job[names[successor]])] = root(mine)
     grouped: dict[str, list[Action]] = defaultdict(list)
     for key in sorted(actions):
         grouped[root(key)].append(actions[key])
     return [tuple(group) for group in grouped.values() if any(action.id in chosen for action in group)]
+
+
+def _successors(candidate: Candidate, floor: Candidate) -> dict[int, list[int]]:
+    """By job that starts in both plans, elsewhere: who is in ``candidate`` where it is in ``floor``.
+
+    Where that is another such job, it is asked for its place in turn, until it is one that ``floor`` starts
+    nowhere.
+    """
+    before, after = floor.assignment.placed, candidate.assignment.placed
+    fresh = [j for j, placed in sorted(after.items()) if j not in before or before[j].spots != placed.spots]
+    coming: dict[int, list[int]] = defaultdict(list)
+    for j in fresh:
+        for node, _ in after[j].spots:
+            coming[node].append(j)
+    found: dict[int, list[int]] = {}
+    for j in fresh:
+        asked, seen = [j] if j in before else [], {j}
+        while asked:
+            there = {k for i in asked for node, _ in before[i].spots for k in coming[node]} - seen
+            gaining = sorted(k for k in there if k not in before)
+            if gaining:
+                found[j] = gaining
+                break
+            seen |= there
+            asked = sorted(there)
+    return found
 
 
 def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
@@ -129,7 +166,10 @@ def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
 
 
 def _gain(judge: Judge, candidate: Candidate, floor: Candidate, bundle: tuple[Action, ...]) -> float:
-    """What the bundle earns over its shortest horizon, less its costs, in GPU-equivalent rounds."""
+    """What the bundle earns over ``floor`` in its shortest horizon, less its costs, in GPU-equivalent rounds.
+
+    What its members earn and pay in ``floor`` too, as those do that start there, counts for nothing.
+    """
     facts, round_ = judge.facts, judge.instance.round
     length = round_.round_seconds
     policy = round_.policy
@@ -139,22 +179,27 @@ def _gain(judge: Judge, candidate: Candidate, floor: Candidate, bundle: tuple[Ac
         after = candidate.verification.outcomes[action.job]
         before = floor.verification.outcomes[action.job]
         mine = facts.jobs[action.job]
-        earned += _rate(judge, after)
+        gain = _rate(judge, after) - _rate(judge, before)
+        earned += gain
+        cost += _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)
         if before.status is Status.KEPT:
-            earned -= _rate(judge, before)
             horizon = min(horizon, mine.horizon)
-        elif after.throughput > 0.0 and after.job.work_left:
+        elif gain and after.throughput > 0.0 and after.job.work_left:
             horizon = min(horizon, after.job.work_left / after.throughput)
-        held_after = float(after.devices) or (mine.size if after.counts else 0.0)
-        if after.status is Status.EVICTED:
-            if after.forced:
-                continue  # nobody's choice, whatever is taken back
-            cost += (mine.lost_seconds + after.job.restart_seconds) * mine.held
-        elif after.status in (Status.MOVED, Status.RESIZED) and not after.forced:
-            cost += mine.lost_seconds * mine.held + after.job.restart_seconds * held_after
-        elif after.status in (Status.STARTED, Status.MOVED):
-            cost += after.job.restart_seconds * held_after
     return earned * max(horizon, length) / length - policy.switching_weight * cost / length
+
+
+def _lost_device_seconds(mine: JobFacts, outcome: Outcome) -> float:
+    """Device time that a stop throws away and a start takes; what is forced is lost whatever is done."""
+    restart = outcome.job.restart_seconds
+    if outcome.status is Status.EVICTED:
+        return 0.0 if outcome.forced else (mine.lost_seconds + restart) * mine.held
+    if outcome.status in (Status.WAITING, Status.KEPT):
+        return 0.0
+    starting = restart * (float(outcome.devices) or mine.size)
+    if outcome.forced or outcome.status is Status.STARTED:
+        return starting
+    return mine.lost_seconds * mine.held + starting
 
 
 def _rate(judge: Judge, outcome: Outcome) -> float:
