@@ -73,7 +73,7 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     after = Occupancy(instance, kept_classes)
     for j, placed in sorted(assignment.placed.items()):
         after.take_placed(j, placed)
-    fixed = Occupancy(instance, [c for c, job_class in enumerate(instance.classes) if job_class.must_stay])
+    fixed = Occupancy(instance, [c for c, k in enumerate(instance.classes) if _untouchable(instance, k)])
     rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(after))
     waiting = [
         (job_class, left)
@@ -99,6 +99,18 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
             for j in left
         )
     return tuple(sorted(verdicts, key=lambda verdict: verdict.job))
+
+
+def _untouchable(instance: Instance, job_class: JobClass) -> bool:
+    """Whether a class holds all of its place whatever is decided: it may not even shrink there."""
+    if not job_class.must_stay:
+        return False
+    job = instance.jobs[job_class.jobs[0]]
+    tasks: dict[str, int] = {}
+    for placement in instance.placements[job_class.jobs[0]]:
+        tasks[placement.group] = tasks.get(placement.group, 0) + placement.tasks
+    shrinks = any(min(g.allowed_counts) < tasks.get(g.name, 0) for g in job.component.task_groups)
+    return not (job.capabilities.resizable and shrinks)
 
 
 def _impossible(instance: Instance, classes: Sequence[JobClass], empty: _Room) -> dict[int, _Reason]:

@@ -74,6 +74,14 @@ def test_what_may_be_moved_is_no_proof_that_nothing_fits():
     assert verdict.shortfall == 4
 
 
+def test_what_may_shrink_in_place_is_no_proof_either():
+    """One device is free once ``elastic`` gives up one of its two tasks."""
+    stays = Capabilities(pausable=False, movable=False)
+    elastic = job("elastic", group(count=2, counts=(1, 2)), capabilities=stays, running=at("a", range(2)))
+    verdict = verdicts(round_of([node("a", "H100", 2)], [elastic, job("j", weight=0.1)]))["j"]
+    assert verdict.kind is VerdictKind.NOT_CHOSEN
+
+
 @pytest.mark.parametrize(
     ("where", "other", "waits", "resource", "shortfall", "message"),
     [
