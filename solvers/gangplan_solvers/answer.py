@@ -149,22 +149,6 @@ def box_bound(program: Program) -> float:
     return program.offset + float(terms.sum()) + 1e-12 * (float(np.abs(terms).sum()) + abs(program.offset))
 
 
-def dual_bound(program: Program, multiplier: FloatArray) -> float:
-    """The bound that row multipliers prove on the box of the columns, true whatever their tolerance.
-
-    Weak duality: for any y of shape (rows,), ``max c x <= sum_i max over [lower_i, upper_i] of y_i r_i +
-    sum_j max over the box of (c - A^T y)_j x_j``. A multiplier that meets an infinite limit counts as 0.
-    """
-    limit = np.where(multiplier > 0, program.row_upper, program.row_lower)
-    multiplier = np.where(np.isfinite(limit), multiplier, 0.0)
-    weights = multiplier[row_of_entry(program)] * program.value
-    reduced = program.objective - np.bincount(program.column_index, weights, minlength=program.columns)
-    by_row = multiplier * np.where(multiplier != 0, limit, 0.0)
-    by_column = np.maximum(reduced * program.lower, reduced * program.upper)
-    rounding = 1e-12 * float(np.abs(by_row).sum() + np.abs(by_column).sum())
-    return program.offset + float(by_row.sum() + by_column.sum()) + rounding
-
-
 def objective_scale(program: Program, largest: float) -> float:
     """The power of two that brings the objective's largest coefficient to about ``largest``; 1 without any.
 

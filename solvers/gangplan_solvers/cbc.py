@@ -16,11 +16,13 @@ import re
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from gangplan.errors import BackendError
+from gangplan.model.duality import price_out
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import answer, rows
 from gangplan_solvers.backend import Availability, Backend, Feature
@@ -74,7 +76,7 @@ class CbcBackend:
         if decided is not None:
             return decided
         run.go(answer.usable_start(program, start, relax=parameters.relax))
-        return answer.settle(
+        settled = answer.settle(
             program,
             parameters,
             solver=solver,
@@ -88,6 +90,7 @@ class CbcBackend:
             iterations=run.iterations,
             detail=run.detail,
         )
+        return replace(settled, row_duals=run.row_duals)
 
 
 BACKEND: Backend = CbcBackend()
@@ -105,6 +108,7 @@ class _Run:
         self.scale = answer.objective_scale(program, _LARGEST_COEFFICIENT)
         self.rows = rows.scale(program, relax=self.linear)
         self.values: FloatArray | None = None
+        self.row_duals: FloatArray | None = None
         self.bound = math.inf
         self.limit = SolveLimit.NONE
         self.infeasible = False
@@ -180,7 +184,8 @@ class _Run:
         dual = self._unpack(saved)
         if self.linear:
             if dual is not None:
-                self.bound = answer.dual_bound(self.program, -dual * self.rows.factor / self.scale)
+                self.row_duals = -dual * self.rows.factor / self.scale
+                self.bound = price_out(self.program, self.row_duals).bound
             return
         lowest = _last(rf"^Lower bound: +{_NUMBER}", log)
         if lowest is None and "stopped" in words:

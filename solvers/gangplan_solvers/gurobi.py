@@ -8,12 +8,14 @@ import math
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gangplan.errors import BackendError
+from gangplan.model.duality import price_out
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import answer, rows
 from gangplan_solvers.backend import Availability, Backend, Feature
@@ -69,17 +71,18 @@ class GurobiBackend:
                     left = parameters.time_limit_seconds - (time.monotonic() - began)
                     model.setParam("TimeLimit", max(0.0, left))
                 model.optimize()
-                values, bound = None, math.inf
+                values, row_duals, bound = None, None, math.inf
                 limit, infeasible = _ending(library, model.Status)
                 if model.SolCount:
                     values = np.array(model.getAttr("X", columns))
                 if linear and model.Status == library.GRB.OPTIMAL:
                     dual = np.zeros(program.rows)
                     np.add.at(dual, [row for row, _ in rows_of], model.getAttr("Pi", [c for _, c in rows_of]))
-                    bound = answer.dual_bound(program, dual * scaled.factor / scale)
+                    row_duals = dual * scaled.factor / scale
+                    bound = price_out(program, row_duals).bound
                 elif not linear and not infeasible and abs(model.ObjBound) < library.GRB.INFINITY:
                     bound = answer.outward(program, float(model.ObjBound), scale)
-                return answer.settle(
+                settled = answer.settle(
                     program,
                     parameters,
                     solver=f"gurobi {version}",
@@ -92,6 +95,7 @@ class GurobiBackend:
                     nodes=int(model.NodeCount),
                     iterations=int(model.IterCount),
                 )
+                return replace(settled, row_duals=row_duals)
         except library.GurobiError as error:
             raise BackendError(f"Gurobi failed: {error} (code {error.errno})") from error
 
