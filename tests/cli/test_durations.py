@@ -28,3 +28,9 @@ def test_people_write_durations_in_many_ways(text: str, seconds: float) -> None:
 def test_what_is_no_time_above_zero_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|above 0|finite"):
         duration(text)
+
+
+@pytest.mark.parametrize("text", ["1e-10", "0.1e-9", "1e99", "3200000000s", "101 years"])
+def test_what_the_wire_cannot_say_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"duration|above 0|above 100 years"):
+        duration(text)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+SHORTEST, LONGEST = 1e-9, 100 * 366 * 86_400.0
+"""Seconds: what a duration on the wire can say and may be."""
+
 
 def duration(text: str) -> float:
-    """Seconds, above 0.
+    """Seconds, from a nanosecond to a hundred years.
 
     Raises:
-        ValueError: the text is no duration, or it is not above 0.
+        ValueError: the text is no duration, or out of range.
     """
     from gangplan.planning.scenario.quantities import parse_duration
 
@@ -20,6 +23,8 @@ def duration(text: str) -> float:
     else:
         number = re.fullmatch(r"\s*[\d.]+(e[+-]?\d+)?\s*", text)
         seconds = parse_duration(float(text) if number else text)
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"{text!r} is no time above 0")
+    if not seconds >= SHORTEST:
+        raise ValueError(f"{text!r} is no time above 0 (1 ns is the least)")
+    if seconds > LONGEST:
+        raise ValueError(f"{text!r} is above 100 years, the most")
     return seconds

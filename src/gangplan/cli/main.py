@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gangplan import __version__
 
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import typer
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What standard output says where it goes to a disk that is full."""
 
 
 def main() -> None:
@@ -22,12 +27,23 @@ def main() -> None:
     verb = next((word for word in arguments if not word.startswith("-")), "")
     try:
         application(verb)(prog_name="gangplan")
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            _say_bug()
+        print(f"error: the answer cannot be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered goes nowhere
+        sys.exit(5)
     except Exception:  # noqa: BLE001 - whatever a verb did not foresee is a bug, and says so
-        import traceback
+        _say_bug()
 
-        traceback.print_exc()
-        print("This is a bug in gangplan; please report it with the lines above.", file=sys.stderr)
-        sys.exit(1)
+
+def _say_bug() -> NoReturn:
+    """End with the traceback of what is being handled."""
+    import traceback
+
+    traceback.print_exc()
+    print("This is a bug in gangplan; please report it with the lines above.", file=sys.stderr)
+    sys.exit(1)
 
 
 def application(verb: str | None = None) -> typer.Typer:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TextIO
 
 from rich.console import Console, RenderableType
 
 PLAIN_WIDTH = 110
 """Columns where standard output is no terminal and ``COLUMNS`` says nothing."""
+
+LEAST_WIDTH = 20
+"""Columns below which a table says nothing any more: narrower ones are taken for as many."""
 
 
 def answer_console() -> Console:
@@ -32,8 +36,16 @@ def print_answer(answer: RenderableType) -> None:
 
 
 def _console(*, stderr: bool) -> Console:
+    width = _width(sys.stderr if stderr else sys.stdout)
+    return Console(stderr=stderr, width=width, highlight=False, emoji=False, markup=False)
+
+
+def _width(stream: TextIO) -> int:
+    """``COLUMNS``, unless it is 0 or no number (unknown, as some environments say); then the terminal's."""
     import os
 
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or os.environ.get("COLUMNS") else PLAIN_WIDTH
-    return Console(stderr=stderr, width=width, highlight=False, emoji=False, markup=False)
+    given = os.environ.get("COLUMNS", "")
+    columns = int(given) if given.isascii() and given.isdigit() else 0
+    if not columns and stream.isatty():
+        columns = os.get_terminal_size(stream.fileno()).columns
+    return max(columns or PLAIN_WIDTH, LEAST_WIDTH)
