@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,13 +161,6 @@ def _allows(instance: Instance, k: int, spots: tuple[tuple[int, tuple[int, ...]]
 @given(rounds("tiny"))
 def test_no_row_cuts_off_the_enumerated_best_plan(round_):
     """Decision 28: a row may admit too much; it may never cut off a plan that fits."""
-    jobs = tuple(
-        job
-        if job.capabilities.movable
-        else replace(job, capabilities=replace(job.capabilities, resizable=False))
-        for job in round_.jobs
-    )
-    round_ = replace(round_, jobs=jobs)
     try:
         best = best_plan(round_, max_plans=5_000)
     except TooManyPlansError:

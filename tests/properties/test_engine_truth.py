@@ -8,7 +8,6 @@ drawn.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -28,23 +27,6 @@ MOST_PLANS = 20_000
 """Rounds with more plans are counted and not enumerated."""
 
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
-
-
-def without_resizing_in_place(round_: Round) -> Round:
-    """What the model knows: a job that may not be moved keeps its counts.
-
-    Columns for shrinking and growing on nested sets of nodes are not built yet (decision 18); what that costs
-    is shown by :func:`test_a_job_that_may_not_move_shrinks_in_place`.
-    """
-    return replace(
-        round_,
-        jobs=tuple(
-            replace(job, capabilities=replace(job.capabilities, resizable=False))
-            if not job.capabilities.movable
-            else job
-            for job in round_.jobs
-        ),
-    )
 
 
 def count(seen: Counter[str], round_: Round, result: RoundResult, best: Best | None) -> None:
@@ -86,7 +68,7 @@ def check_against_truth(seen: Counter[str], round_: Round, backend: str) -> None
     assert before <= quality.bound + slack(quality.bound)
     assert (result.reason is TerminationReason.OPTIMAL) == (quality.relative_gap <= RELATIVE)
     try:
-        best = best_plan(without_resizing_in_place(round_), max_plans=MOST_PLANS)
+        best = best_plan(round_, max_plans=MOST_PLANS)
     except TooManyPlansError:
         seen["too many plans"] += 1
         count(seen, round_, result, None)
@@ -174,8 +156,8 @@ def test_nearly_every_medium_round_is_solved_to_the_optimum(backend):
     assert seen["good"] >= 0.95 * seen["rounds"], seen
 
 
-@pytest.mark.xfail(strict=True, reason="no columns for resizing in place yet (decision 18)")
-def test_a_job_that_may_not_move_shrinks_in_place():
+@each_backend
+def test_a_job_that_may_not_move_shrinks_in_place(backend):
     """Two devices. a holds both, is elastic and may not move; b (weight 3) wants one. The median weight is 2,
     so a at full size is worth 2 * 1/2, b is worth 3/2, and a on one device with b beside it 1/2 + 3/2 = 2.
     """
@@ -186,4 +168,4 @@ def test_a_job_that_may_not_move_shrinks_in_place():
     best = best_plan(round_)
     assert best.objective == 2.0
     assert ActionKind.RESIZE in {action.kind for action in best.plan.actions}
-    assert planned(round_, BACKENDS[0]).quality.objective == pytest.approx(best.objective)
+    assert planned(round_, backend).quality.objective == pytest.approx(best.objective)
