@@ -9,6 +9,7 @@
     ├── UnknownSolverError         no backend of that name, or it is not installed
     ├── BackendError               a solver crashed, lied, or gave no usable answer
     ├── WorkerError                the solver process died, hung or was ended
+    ├── NoVerifiedPlanError        not even keeping everything passes the verifier: a bug
     ├── OverloadedError            too many calls; try again later
     ├── TooManyPlansError          a round is too large to be enumerated
     └── ServiceError               a gRPC call failed (client side)
@@ -83,6 +84,12 @@ class WorkerError(GangplanError):
     """The solver worker process died, hung or was ended."""
 
     reason = "WORKER_FAILED"
+
+
+class NoVerifiedPlanError(GangplanError):
+    """Not even the plan that keeps everything passes the verifier: a bug; please report the round."""
+
+    reason = "NO_VERIFIED_PLAN"
 
 
 class OverloadedError(GangplanError):

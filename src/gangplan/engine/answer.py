@@ -18,7 +18,7 @@ from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.take_back import TakenBack
-from gangplan.model.explain import explain
+from gangplan.model.explain import explain, not_attempted
 from gangplan.model.notices import notices
 from gangplan.model.terms import terms
 
@@ -35,7 +35,10 @@ def answer(
     optimal = quality.relative_gap <= OPTIMAL_GAP
     with judge.budget.phase("explain"):
         finished = optimal or (exact.solution is not None and exact.limit is TerminationLimit.NONE)
-        verdicts = explain(judge.instance, best.assignment, finished=finished)
+        if judge.budget.exhausted:
+            verdicts = not_attempted(judge.instance, best.assignment)
+        else:
+            verdicts = explain(judge.instance, best.assignment, finished=finished)
     details = [exact.detail, *(f"rejected {rejected}" for rejected in judge.rejected)]
     if taken_back.bundles:
         details.append(

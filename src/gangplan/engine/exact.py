@@ -58,6 +58,8 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices) -> Exact:
     """Solve the programme within what the budget leaves for it, and bind every solution."""
     if asking.parameters.pipeline == "greedy":
         return Exact(None, TerminationLimit.NONE, "", None)
+    if judge.hurried:
+        return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
     with judge.budget.phase("formulate"):
         layout = build_layout(judge.instance)
         program = formulate(layout)

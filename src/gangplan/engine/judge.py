@@ -13,6 +13,9 @@ from gangplan.model.instance import Instance
 from gangplan.model.order import make_plan
 from gangplan.model.verify import Verification, verify
 
+_CANDIDATES = 1.5
+"""What one more candidate and the answer cost, in verifications."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
@@ -61,6 +64,11 @@ class Judge:
     stages: list[Stage] = field(default_factory=list)
     slowest_seconds: float = 0.0
     rejected: list[str] = field(default_factory=list)
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the budget leaves no time to judge one more candidate and to answer."""
+        return self.budget.limited and self.budget.remaining < _CANDIDATES * self.slowest_seconds
 
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""

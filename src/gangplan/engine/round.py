@@ -14,8 +14,9 @@ from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.take_back import take_back
+from gangplan.errors import NoVerifiedPlanError
 from gangplan.model.facts import round_facts
-from gangplan.model.fill import keep_and_fill
+from gangplan.model.fill import keep_and_fill, keep_only
 from gangplan.model.greedy import price_greedy
 from gangplan.model.instance import build_instance
 from gangplan.model.prices import price_devices
@@ -46,6 +47,7 @@ def plan_round(
 
     Raises:
         UnknownSolverError: ``parameters.solver`` names no usable backend.
+        NoVerifiedPlanError: not even keeping everything passes the verifier, which is a bug.
     """
     parameters = parameters or PlanParameters()
     budget = budget or Budget(parameters.time_budget_seconds)
@@ -54,16 +56,17 @@ def plan_round(
     judge = Judge(instance, facts, budget, on_stage)
     with budget.phase("fill"):
         filled = keep_and_fill(instance)
-    floor = judge.consider("keep_and_fill", filled)
+    floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
+    if floor is None:
+        raise NoVerifiedPlanError("; ".join(judge.rejected))
     with budget.phase("greedy"):
         prices = price_devices(instance)
-        priced = price_greedy(instance, prices)
-    judge.bound = prices.bound
-    judge.consider("greedy", priced)
-    assert floor is not None, f"keep and fill broke a rule: {judge.rejected}"
+        judge.bound = prices.bound
+        priced = None if judge.hurried else price_greedy(instance, prices)
+    if priced is not None:
+        judge.consider("greedy", priced)
     asking = Asking(judge, parameters, runner or InProcessRunner(), cancellation)
     exact = solve_exactly(judge, asking, prices)
     with budget.phase("take_back"):
-        assert judge.best is not None
-        taken_back = take_back(judge, judge.best, floor)
+        taken_back = take_back(judge, judge.best or floor, floor)
     return answer(judge, parameters, floor, exact, taken_back)

@@ -40,18 +40,21 @@ class TakenBack:
 
 
 def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack:
-    """Take back the bundles of ``candidate`` without proved gain over ``floor``, which keeps everything."""
+    """Take back the bundles of ``candidate`` without proved gain over ``floor``, which keeps everything.
+
+    Where that cannot be done, or not in time, the answer is ``floor``.
+    """
     bundles = actions = 0
-    for _ in range(_PASSES):
+    for last in (*([False] * _PASSES), True):
         poor = [
             bundle
             for bundle in _bundles(judge, candidate, floor)
             if _gain(judge, candidate, floor, bundle) <= _TOLERANCE
         ]
-        reverted = _revert_all(judge, candidate, poor)
-        if reverted is None:
+        if not poor:
             break
-        candidate, done = reverted
+        reverted = None if last or judge.hurried else _revert_all(judge, candidate, poor)
+        candidate, done = reverted or (floor, poor)
         bundles += len(done)
         actions += sum(1 for bundle in done for action in bundle if _is_chosen(action))
     return TakenBack(candidate, bundles, actions)
@@ -210,7 +213,7 @@ def _rate(judge: Judge, outcome: Outcome) -> float:
     return sum(
         term.weight(policy) * term.evaluate(outcome, judge.facts)
         for term in terms()
-        if not getattr(term, "SPREAD_OVER_HORIZON", False)
+        if not term.SPREAD_OVER_HORIZON
     )
 
 

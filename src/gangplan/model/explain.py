@@ -157,6 +157,16 @@ def _fit_when_open(instance: Instance, jobs: Sequence[int]) -> list[int]:
     ]
 
 
+def not_attempted(instance: Instance, assignment: Assignment) -> tuple[Verdict, ...]:
+    """The verdicts when no time is left to look for reasons."""
+    message = "the time budget ran out before a reason was looked for"
+    return tuple(
+        Verdict(job=job.name, kind=VerdictKind.NOT_ATTEMPTED, code="BUDGET", message=message)
+        for j, job in enumerate(instance.jobs)
+        if j not in assignment.placed and j not in assignment.kept
+    )
+
+
 def _reason(
     instance: Instance,
     job_class: JobClass,

@@ -21,6 +21,12 @@ def keep_and_fill(instance: Instance) -> Assignment:
     return fill(occupancy, Assignment(kept=kept, placed={}), Fit.FIRST)
 
 
+def keep_only(instance: Instance) -> Assignment:
+    """Keep everything that may stay, and start nothing (decision 20)."""
+    kept = (job_class.jobs[0] for job_class in instance.classes if job_class.kept)
+    return Assignment(kept=frozenset(kept), placed={})
+
+
 def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit) -> Assignment:
     """Place waiting jobs on what is free, best value per device first, ties by name.
 

@@ -27,6 +27,9 @@ class Term(Protocol):
     UNIT: str
     """What a raw value counts."""
 
+    SPREAD_OVER_HORIZON: bool
+    """Whether it is a cost paid once and spread over the horizon H (decision 13)."""
+
     def weight(self, policy: Policy) -> float:
         """GPU-equivalents per unit."""
         ...

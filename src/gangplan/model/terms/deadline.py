@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "deadline"
 UNIT = "weighted requested devices on time"
+SPREAD_OVER_HORIZON = False
 TOLERANCE = 1e-9
 """Relative slack of the comparison, so that a rate met exactly is met however it was rounded."""
 

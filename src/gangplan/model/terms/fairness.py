@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "fairness"
 UNIT = "reference devices at work"
+SPREAD_OVER_HORIZON = False
 
 
 def weight(policy: Policy) -> float:

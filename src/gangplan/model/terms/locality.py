@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAME = "locality"
 UNIT = "weighted requested devices spread too wide"
+SPREAD_OVER_HORIZON = False
 
 
 def weight(policy: Policy) -> float:

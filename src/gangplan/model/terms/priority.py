@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "priority"
 UNIT = "reference devices at work"
+SPREAD_OVER_HORIZON = False
 
 
 def weight(policy: Policy) -> float:

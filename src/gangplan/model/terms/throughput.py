@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAME = "throughput"
 UNIT = "reference devices at work"
+SPREAD_OVER_HORIZON = False
 
 
 def weight(policy: Policy) -> float:

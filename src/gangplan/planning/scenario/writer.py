@@ -17,6 +17,12 @@ class _Dumper(yaml.SafeDumper):
         """Indent lists below their key."""
         return super().increase_indent(flow, False)
 
+    def serialize(self, node: yaml.Node) -> None:
+        """Keep the outermost mapping open, below the first line, also where it holds nothing but scalars."""
+        if isinstance(node, yaml.MappingNode):
+            node.flow_style = False
+        super().serialize(node)
+
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = None
