@@ -28,6 +28,7 @@ from gangplan.model.verify import verify
 from gangplan.service.planner import EnginePlanner
 
 PACKAGES = ("gangplan", "numpy", "highspy", "ortools")
+OPTIMAL_GAP = 1e-6
 _AGREEMENT = 1e-9
 _Item = TypeVar("_Item")
 
@@ -104,10 +105,16 @@ def _times(result: RoundResult, wall: float) -> dict[str, Any]:
 
 
 def _worth(result: RoundResult, unit: float) -> dict[str, Any]:
-    """Objective, bound and gaps; those of the earlier plans against the bound known at the end."""
+    """Objective, bound and gaps; those of the earlier plans against the bound known at the end.
+
+    ``exact_objective`` is the best plan's before the take-back, which judges otherwise than the objective
+    (decision 14); ``proved`` says whether that one was proved to be the programme's optimum.
+    """
     quality = result.quality
     value = {stage.name: stage.objective for stage in reversed(result.stages)}
     fill, greedy = quality.keep_and_fill, value["greedy"]
+    judged = [s.objective for s in result.stages if s.objective is not None and s.name != "take_back"]
+    best = max(judged)
 
     def gap(objective: float) -> float:
         return (quality.bound - objective) / abs(quality.bound) if quality.bound else 0.0
@@ -120,10 +127,12 @@ def _worth(result: RoundResult, unit: float) -> dict[str, Any]:
         "keep_and_fill_gap": gap(fill),
         "greedy_gap": None if greedy is None else gap(greedy),
         "first_gap": gap(fill if greedy is None else max(fill, greedy)),
+        "exact_objective": best,
+        "proved": quality.bound - best <= OPTIMAL_GAP * abs(best),
         "reason": result.reason.value,
         "limit": result.limit.value,
         "detail": result.detail,
-        "objective_in_their_unit": quality.objective * unit,
+        "objective_in_their_unit": best * unit,
     }
 
 

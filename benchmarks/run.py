@@ -91,23 +91,23 @@ def problems(rows: Iterable[Row], *, must_be_optimal: bool) -> list[str]:
 
 
 def _contradictions(instance: str, rows: Sequence[Row]) -> Iterator[str]:
-    """Values above another's bound, and proven optima that differ."""
+    """Values above another's bound, and proven optima of the programme that differ."""
     ours = [row for row in rows if row["who"] == "gangplan"]
     for row in ours:
         for other in ours:
-            slack = AGREEMENT * max(1.0, abs(row["objective"]))
-            if row["objective"] > other["bound"] + slack:
+            slack = AGREEMENT * max(1.0, abs(row["exact_objective"]))
+            if row["exact_objective"] > other["bound"] + slack:
                 yield (
-                    f"{instance}: {row['solver']} reaches {row['objective']!r}, above the bound "
+                    f"{instance}: {row['solver']} reaches {row['exact_objective']!r}, above the bound "
                     f"{other['bound']!r} of {other['solver']}"
                 )
-    proved = [row for row in ours if row["reason"] == "OPTIMAL"]
+    proved = [row for row in ours if row["proved"]]
     for row, other in itertools.pairwise(proved):
-        slack = AGREEMENT * max(1.0, abs(row["objective"]))
-        if abs(row["objective"] - other["objective"]) > slack:
+        slack = AGREEMENT * max(1.0, abs(row["exact_objective"]))
+        if abs(row["exact_objective"] - other["exact_objective"]) > slack:
             yield (
-                f"{instance}: {row['solver']} proves {row['objective']!r}, "
-                f"{other['solver']} proves {other['objective']!r}"
+                f"{instance}: {row['solver']} proves {row['exact_objective']!r}, "
+                f"{other['solver']} proves {other['exact_objective']!r}"
             )
     theirs = [row for row in rows if row["who"] == "prototype-same" and row["proved"]]
     for row in proved:

@@ -66,6 +66,7 @@ def test_the_smoke_run_yields_a_proven_row_for_each_instance_and_solver(
         assert row["pipeline"] == "full"
         assert row["solver_version"].startswith(row["solver"])
         assert (row["verified"], row["permuted_same"], row["reason"]) == (True, True, "OPTIMAL")
+        assert row["proved"] and row["exact_objective"] == row["objective"]
         assert 0.0 <= row["gap"] <= 1e-6
         assert 0.0 < row["keep_and_fill_s"] < row["first_s"] < row["exact_s"] < row["wall_s"]
         assert row["sum_rss_bytes"] > row["peak_rss_bytes"] > 20_000_000
@@ -73,7 +74,7 @@ def test_the_smoke_run_yields_a_proven_row_for_each_instance_and_solver(
         assert row["machine"]["cpu"]
         assert sum(row["seconds_by_phase"].values()) > row["wall_s"]  # they add up to the total beside them
     assert [json.loads(line) for line in file.read_text().splitlines()] == rows
-    assert "| S/steady/85 | cpsat | 1 | 1 |" in done.stderr
+    assert "| S/steady/85 | cpsat | 1 | 1 | 1 | 60 | " in done.stderr
 
 
 @pytest.mark.timeout(300)
@@ -102,8 +103,8 @@ def test_a_second_run_takes_what_is_there_and_a_line_cut_off_is_run_again(
         ("verified", False, "is not verified"),
         ("permuted_same", False, "another plan when its lists are permuted"),
         ("reason", "FEASIBLE", "is FEASIBLE"),
-        ("objective", 1 + 2e-6, "above the bound"),
-        ("objective", 1 - 2e-6, "proves"),
+        ("exact_objective", 1 + 2e-6, "above the bound"),
+        ("exact_objective", 1 - 2e-6, "proves"),
         ("bound", 1 - 3e-6, "above the bound"),
         ("error", "exit code 1: it broke", "failed: exit code 1"),
     ],
@@ -152,7 +153,7 @@ def test_a_trace_in_the_openb_form_is_imported_planned_and_tabled(tmp_path: Path
     assert (row["jobs"], row["jobs_placed"], row["time_limit_s"]) == (4, 2, 10.0)
     assert row["source"] == tmp_path.name
     assert (
-        "| openb/gpu_node/default | highs | 1 | 1 | 2 | 4 | 4 |"
+        "| openb/gpu_node/default | highs | 1 | 1 | 1 | 2 | 4 | 4 |"
         in (tmp_path / "new" / "table.md").read_text()
     )
 
