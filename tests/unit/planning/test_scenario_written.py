@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from gangplan.planning.scenario import Scenario, dumps, expand, loads
 
@@ -257,14 +256,11 @@ def draw_job(
     )
 
 
-@given(scenarios(), st.sets(st.sampled_from(sorted(Scenario.model_fields))))
-def test_any_part_of_a_scenario_that_is_one_reads_back_equal(scenario, left_out):
-    """What is left out may leave scalars only, which need the outermost mapping open all the same."""
+@given(scenarios(), st.sets(st.sampled_from(["title", "about", "settings", "accelerators", "topology"])))
+def test_a_few_parts_of_a_scenario_read_back_equal(scenario, kept):
+    """They may be scalars only, which need the outermost mapping open all the same."""
     fields = scenario.model_dump(mode="python", exclude_defaults=True)
-    try:
-        part = Scenario.model_validate({k: v for k, v in fields.items() if k not in left_out})
-    except ValidationError:
-        reject()
+    part = Scenario.model_validate({k: v for k, v in fields.items() if k in kept | {"gangplan"}})
     assert loads(dumps(part)) == part
 
 
@@ -284,6 +280,6 @@ def test_what_reads_expands_and_does_so_twice_alike(scenario):
 
 
 def test_an_empty_scenario_with_a_title_reads_back():
-    empty = Scenario(title="nothing yet")
+    empty = Scenario(gangplan="scenario/v1", title="nothing yet")
     assert dumps(empty) == "gangplan: scenario/v1\ntitle: nothing yet\n"
     assert loads(dumps(empty)) == empty
