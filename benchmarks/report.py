@@ -236,8 +236,8 @@ def _solve(row: Row) -> float:
 def _openb(rows: Sequence[Row]) -> str:
     groups = _grouped(rows, lambda row: (row["instance"], row["solver"]))
     first = _table(
-        "instance|solver|n|proved|OPTIMAL|nodes|pods|classes|columns|rows|GPUs allocated|of|asked for|pods placed|"
-        "objective|bound|keep and fill, gap %|first, gap %|end, gap %|end, gap of gain %",
+        "instance|solver|n|proved|OPTIMAL|nodes|pods|classes|columns|rows|GPUs allocated|of|asked for|"
+        "pods placed|objective|bound|keep and fill, gap %|first, gap %|end, gap %|end, gap of gain %",
         (
             (
                 *key,

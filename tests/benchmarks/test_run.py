@@ -66,7 +66,8 @@ def test_the_smoke_run_yields_a_proven_row_for_each_instance_and_solver(
         assert row["pipeline"] == "full"
         assert row["solver_version"].startswith(row["solver"])
         assert (row["verified"], row["permuted_same"], row["reason"]) == (True, True, "OPTIMAL")
-        assert row["proved"] and row["exact_objective"] == row["objective"]
+        assert row["proved"]
+        assert row["exact_objective"] == row["objective"]
         assert 0.0 <= row["gap"] <= 1e-6
         assert 0.0 < row["keep_and_fill_s"] < row["first_s"] < row["exact_s"] < row["wall_s"]
         assert row["sum_rss_bytes"] > row["peak_rss_bytes"] > 20_000_000
