@@ -13,19 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.domain.job import Component, Job, TaskGroup, TaskPlacement
+from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
-from gangplan.model.as_placed import AsPlaced, as_placed
+from gangplan.model.as_placed import as_placed
+from gangplan.model.filters import Filters
 from gangplan.model.options import Block, Option, Site
 from gangplan.model.present import present
+from gangplan.model.pricing import Pricing
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 from gangplan.model.shapes import ShapeTable, build_shapes
 from gangplan.model.sites import NO_DOMAIN, Nodes, Pools, Vector, admits, build_nodes, build_pools
-from gangplan.model.switching import horizon_seconds, lost_seconds
-from gangplan.model.table import OptionTable
-from gangplan.model.terms import terms
-from gangplan.model.throughput import Speeds, build_speeds, size
+from gangplan.model.throughput import Speeds, build_speeds
 from gangplan.model.weights import base_weights, normalise, rho_unserved
 
 SPLIT_COLUMNS = 192
@@ -133,7 +132,7 @@ def build_instance(round_: Round) -> Instance:
     job_index = {job.name: j for j, job in enumerate(jobs)}
     nodes = build_nodes(round_, speeds.type_index, now.kept)
     placements = {job_index[name]: p for name, p in now.kept.items()}
-    filters = _Filters(jobs)
+    filters = Filters(jobs)
 
     base = base_weights(round_, jobs)
     shares = base / base.sum() if len(base) else base
@@ -155,7 +154,7 @@ def build_instance(round_: Round) -> Instance:
     }
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = _Pricing(round_, jobs, classes, now_placed, base, weight)
+    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], now_placed, base, weight)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option, devices)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
@@ -192,32 +191,6 @@ def build_instance(round_: Round) -> Instance:
         queue_ancestors=_ancestors(round_, queue_names),
         weight=weight,
     )
-
-
-class _Filters:
-    """Distinct (selector, tolerations) of the task groups, and the labels that matter."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self.groups: list[TaskGroup] = []
-        self._index: dict[object, int] = {}
-        labels: set[str] = set()
-        for job in jobs:
-            for group in job.component.task_groups:
-                key = _filter_key(group)
-                if key not in self._index:
-                    self._index[key] = len(self.groups)
-                    self.groups.append(group)
-                    labels.update(group.node_selector)
-        self.labels = frozenset(labels)
-
-    def of(self, component: Component) -> tuple[int, ...]:
-        return tuple(self._index[_filter_key(g)] for g in component.task_groups)
-
-
-def _filter_key(group: TaskGroup) -> tuple[object, ...]:
-    if not group.node_selector and not group.tolerations:
-        return ()
-    return (tuple(sorted(group.node_selector.items())), frozenset(group.tolerations))
 
 
 def _site(round_: Round, nodes: Nodes) -> Site:
@@ -330,115 +303,6 @@ def _movable(
     return entries[~alike] if may.resizable else entries[:0]
 
 
-class _Pricing:
-    """Values of options, of staying and of not running, term by term."""
-
-    def __init__(
-        self,
-        round_: Round,
-        jobs: Sequence[Job],
-        classes: Sequence[JobClass],
-        now_placed: Mapping[int, AsPlaced],
-        base: FloatArray,
-        weight: FloatArray,
-    ) -> None:
-        self._policy = round_.policy
-        first = [c.jobs[0] for c in classes]
-        mine = [jobs[j] for j in first]
-        self._placed = now_placed
-        self._kept = np.array(sorted(now_placed), dtype=np.int64)
-        self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
-        self._base, self._weight = base[first], weight[first]
-        self._rate = np.array([_rate_needed(job, round_, 0.0) for job in mine])
-        delayed = [job.restart_seconds if job.running is not None else 0.0 for job in mine]
-        self._delayed_rate = np.array(
-            [_rate_needed(j, round_, d) for j, d in zip(mine, delayed, strict=True)]
-        )
-        self._restart = np.zeros(len(classes))
-        self._lost = np.zeros(len(classes))
-        self._held = np.zeros(len(classes))
-        self._horizon = np.full(len(classes), round_.round_seconds)
-        for c, placed in now_placed.items():
-            self._restart[c] = mine[c].restart_seconds
-            self._lost[c] = lost_seconds(mine[c], round_)
-            self._held[c] = float(placed.devices) or self._size[c]
-            self._horizon[c] = horizon_seconds(mine[c], round_, placed.throughput)
-
-    def gains(
-        self,
-        shapes: ShapeTable,
-        entries: IntArray,
-        option_class: IntArray,
-        option: IntArray,
-        devices: IntArray,
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """Gain (u) of every option and of KEEP over not running, and the value of running nothing."""
-        wide = np.array([o.wider_than_preferred for o in shapes.options], dtype=np.bool_)[option]
-        held = np.where(devices > 0, devices, self._size[option_class])
-        moves = np.isin(option_class, self._kept)
-        cost = self._lost[option_class] * self._held[option_class] + self._restart[option_class] * held
-        running = self._worth(
-            option_class,
-            shapes.relative[entries],
-            shapes.throughput[entries],
-            self._delayed_rate[option_class],
-            wide,
-            np.where(moves, cost, 0.0),
-        )
-        kept = self._kept
-        placed = [self._placed[c] for c in kept.tolist()]
-        staying = self._worth(
-            kept,
-            np.array([p.relative for p in placed]),
-            np.array([p.throughput for p in placed]),
-            self._rate[kept],
-            np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
-            np.zeros(len(kept)),
-        )
-        nothing = np.zeros(len(kept))
-        stopped = (self._lost[kept] + self._restart[kept]) * self._held[kept]
-        idle = np.zeros(len(self._size))
-        idle[kept] = self._worth(
-            kept, nothing, nothing, np.full(len(kept), np.inf), np.zeros(len(kept), dtype=np.bool_), stopped
-        )
-        keep_gain = np.zeros(len(self._size))
-        keep_gain[kept] = staying - idle[kept]
-        return running - idle[option_class], keep_gain, float(idle.sum())
-
-    def _worth(
-        self,
-        classes: IntArray,
-        relative: FloatArray,
-        throughput: FloatArray,
-        rate_needed: FloatArray,
-        wider_than_preferred: BoolArray,
-        lost_device_seconds: FloatArray,
-    ) -> FloatArray:
-        table = OptionTable(
-            value=self._size[classes] ** self._policy.size_exponent * relative,
-            size=self._size[classes],
-            base=self._base[classes],
-            weight=self._weight[classes],
-            throughput=throughput,
-            rate_needed=rate_needed,
-            wider_than_preferred=wider_than_preferred,
-            lost_device_seconds=lost_device_seconds,
-            horizon_seconds=self._horizon[classes],
-        )
-        total = np.zeros(len(classes), dtype=np.float64)
-        for term in terms():
-            total += term.weight(self._policy) * term.coefficients(table)
-        return total
-
-
-def _rate_needed(job: Job, round_: Round, delay: float) -> float:
-    """Work units per second that the deadline still needs; infinite when none can be met."""
-    if job.deadline is None or job.work_left is None:
-        return float("inf")
-    left = job.deadline - round_.now - delay
-    return job.work_left / left if left > 0 else float("inf")
-
-
 def _block_key(block: Block) -> tuple[object, ...]:
     return (block.demand, block.types, block.built_in, block.filters)
 
@@ -446,7 +310,7 @@ def _block_key(block: Block) -> tuple[object, ...]:
 def _split_nodes(
     nodes: Nodes,
     blocks: Sequence[Block],
-    filters: _Filters,
+    filters: Filters,
 ) -> BoolArray:
     """Nodes that must be pools of their own, since counting them would not be exact.
 
@@ -490,7 +354,7 @@ def _countable(blocks: Sequence[Block], capacity: IntArray) -> bool:
     return True
 
 
-def _block_pools(blocks: Sequence[Block], pools: Pools, nodes: Nodes, filters: _Filters) -> IntArray:
+def _block_pools(blocks: Sequence[Block], pools: Pools, nodes: Nodes, filters: Filters) -> IntArray:
     """Most copies of each block that fit on one empty node of each pool, shape (blocks, pools)."""
     fits = np.zeros((len(blocks), pools.count), dtype=np.int64)
     passes = np.array(

@@ -1,0 +1,125 @@
+"""What options, staying and not running are worth, term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gangplan.domain.job import Job
+from gangplan.domain.round import Round
+from gangplan.model.as_placed import AsPlaced
+from gangplan.model.program import BoolArray, FloatArray, IntArray
+from gangplan.model.shapes import ShapeTable
+from gangplan.model.switching import horizon_seconds, lost_seconds
+from gangplan.model.table import OptionTable
+from gangplan.model.terms import terms
+from gangplan.model.throughput import size
+
+
+class Pricing:
+    """Values of options, of staying and of not running, term by term; ``first`` names a job of every class."""
+
+    def __init__(
+        self,
+        round_: Round,
+        jobs: Sequence[Job],
+        first: Sequence[int],
+        now_placed: Mapping[int, AsPlaced],
+        base: FloatArray,
+        weight: FloatArray,
+    ) -> None:
+        self._policy = round_.policy
+        mine = [jobs[j] for j in first]
+        self._placed = now_placed
+        self._kept = np.array(sorted(now_placed), dtype=np.int64)
+        self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
+        self._base, self._weight = base[list(first)], weight[list(first)]
+        self._rate = np.array([_rate_needed(job, round_, 0.0) for job in mine])
+        delayed = [job.restart_seconds if job.running is not None else 0.0 for job in mine]
+        self._delayed_rate = np.array(
+            [_rate_needed(j, round_, d) for j, d in zip(mine, delayed, strict=True)]
+        )
+        self._restart = np.zeros(len(first))
+        self._lost = np.zeros(len(first))
+        self._held = np.zeros(len(first))
+        self._horizon = np.full(len(first), round_.round_seconds)
+        for c, placed in now_placed.items():
+            self._restart[c] = mine[c].restart_seconds
+            self._lost[c] = lost_seconds(mine[c], round_)
+            self._held[c] = float(placed.devices) or self._size[c]
+            self._horizon[c] = horizon_seconds(mine[c], round_, placed.throughput)
+
+    def gains(
+        self,
+        shapes: ShapeTable,
+        entries: IntArray,
+        option_class: IntArray,
+        option: IntArray,
+        devices: IntArray,
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Gain (u) of every option and of KEEP over not running, and the value of running nothing."""
+        wide = np.array([o.wider_than_preferred for o in shapes.options], dtype=np.bool_)[option]
+        held = np.where(devices > 0, devices, self._size[option_class])
+        moves = np.isin(option_class, self._kept)
+        cost = self._lost[option_class] * self._held[option_class] + self._restart[option_class] * held
+        running = self._worth(
+            option_class,
+            shapes.relative[entries],
+            shapes.throughput[entries],
+            self._delayed_rate[option_class],
+            wide,
+            np.where(moves, cost, 0.0),
+        )
+        kept = self._kept
+        placed = [self._placed[c] for c in kept.tolist()]
+        staying = self._worth(
+            kept,
+            np.array([p.relative for p in placed]),
+            np.array([p.throughput for p in placed]),
+            self._rate[kept],
+            np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
+            np.zeros(len(kept)),
+        )
+        nothing = np.zeros(len(kept))
+        stopped = (self._lost[kept] + self._restart[kept]) * self._held[kept]
+        idle = np.zeros(len(self._size))
+        idle[kept] = self._worth(
+            kept, nothing, nothing, np.full(len(kept), np.inf), np.zeros(len(kept), dtype=np.bool_), stopped
+        )
+        keep_gain = np.zeros(len(self._size))
+        keep_gain[kept] = staying - idle[kept]
+        return running - idle[option_class], keep_gain, float(idle.sum())
+
+    def _worth(
+        self,
+        classes: IntArray,
+        relative: FloatArray,
+        throughput: FloatArray,
+        rate_needed: FloatArray,
+        wider_than_preferred: BoolArray,
+        lost_device_seconds: FloatArray,
+    ) -> FloatArray:
+        table = OptionTable(
+            value=self._size[classes] ** self._policy.size_exponent * relative,
+            size=self._size[classes],
+            base=self._base[classes],
+            weight=self._weight[classes],
+            throughput=throughput,
+            rate_needed=rate_needed,
+            wider_than_preferred=wider_than_preferred,
+            lost_device_seconds=lost_device_seconds,
+            horizon_seconds=self._horizon[classes],
+        )
+        total = np.zeros(len(first), dtype=np.float64)
+        for term in terms():
+            total += term.weight(self._policy) * term.coefficients(table)
+        return total
+
+
+def _rate_needed(job: Job, round_: Round, delay: float) -> float:
+    """Work units per second that the deadline still needs; infinite when none can be met."""
+    if job.deadline is None or job.work_left is None:
+        return float("inf")
+    left = job.deadline - round_.now - delay
+    return job.work_left / left if left > 0 else float("inf")
