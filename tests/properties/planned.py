@@ -13,6 +13,8 @@ from gangplan.engine.runner import InProcessRunner
 from gangplan_solvers import catalog
 
 BACKENDS = [line.name for line in catalog.describe() if line.availability.available]
+DEFAULTS = [name for name in BACKENDS if name in ("cpsat", "highs")]
+"""Those that are chosen where the caller does not choose."""
 BUDGET = 600.0
 """Seconds: enough that no answer here depends on how busy the machine is."""
 RELATIVE = 1e-6

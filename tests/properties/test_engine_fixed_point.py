@@ -17,10 +17,10 @@ from gangplan.testing.apply import apply
 from gangplan.testing.builders import at, job, node, round_of
 from gangplan.testing.strategies import rounds
 
-from .planned import BACKENDS, closed, drawn, in_depth, planned
+from .planned import DEFAULTS, closed, drawn, in_depth, planned
 
 DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
-each_backend = pytest.mark.parametrize("backend", BACKENDS)
+each_backend = pytest.mark.parametrize("backend", DEFAULTS)
 
 
 @in_depth

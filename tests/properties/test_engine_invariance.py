@@ -20,11 +20,11 @@ from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain
 from gangplan.testing.strategies import rounds
 
-from .planned import BACKENDS, closed, drawn, in_depth, planned, reached, slack
+from .planned import DEFAULTS, closed, drawn, in_depth, planned, reached, slack
 
 T = TypeVar("T")
 SEEDS = st.integers(0, 2**32)
-each_backend = pytest.mark.parametrize("backend", BACKENDS)
+each_backend = pytest.mark.parametrize("backend", DEFAULTS)
 
 
 @in_depth

@@ -18,7 +18,7 @@ from gangplan.model.throughput import size
 
 
 class Pricing:
-    """Values of options, of staying and of not running, term by term; ``first`` names a job of every class."""
+    """Values of options, of staying and of not running; ``first`` names a job of every class."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Pricing:
             lost_device_seconds=lost_device_seconds,
             horizon_seconds=self._horizon[classes],
         )
-        total = np.zeros(len(first), dtype=np.float64)
+        total = np.zeros(len(classes), dtype=np.float64)
         for term in terms():
             total += term.weight(self._policy) * term.coefficients(table)
         return total
