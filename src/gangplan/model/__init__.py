@@ -5,13 +5,15 @@ Two sides look at a round and share nothing but the domain, so that each can be 
 **The model's side** decides. In the order of a round:
 
 * the round as arrays: ``throughput`` and ``weights`` and ``switching`` (its constants), ``present`` (who runs
-  where and may stay), ``sites`` (nodes and pools), ``options`` and ``shapes`` (ways to run), ``table`` (what
-  terms read), ``as_placed``, and ``instance``, which puts them together;
+  where and may stay), ``filters`` (who may go where), ``sites`` (nodes and pools), ``options`` and ``shapes``
+  (ways to run), ``table`` (what terms read) and ``pricing``, ``as_placed``, and ``instance``, which puts
+  them together;
 * the programme: ``layout`` (columns), ``rows``, ``formulation``, ``program`` (what solvers see), ``encode``
-  (a plan as column values), ``ease`` (a second programme that binds better);
+  (a plan as column values), ``duality`` (what row prices prove), ``ease`` (a second programme that binds
+  better);
 * decisions without a solver: ``prices`` (and their bound), ``occupancy`` (what is free), ``fill``,
   ``greedy``;
-* from a decision to a plan: ``assignment``, ``bind`` (counts to nodes), ``order`` (devices, kinds of action,
+* from a decision to a plan: ``assignment``, ``bind`` (counts to nodes), ``resize`` (in place), ``order`` (devices, kinds of action,
   who waits for whom);
 * words: ``explain`` (verdicts) and ``notices``.
 
