@@ -148,7 +148,7 @@ def test_a_call_cancelled_before_it_began_still_gets_a_plan():
     cancellation.cancel()
     result = plan(InProcessRunner(), cancellation=cancellation)
     assert (result.reason, result.limit) == (TerminationReason.FEASIBLE, TerminationLimit.CANCELLED)
-    assert result.detail == "cancelled by the caller"
+    assert "cancelled" in result.detail
 
 
 def test_a_call_cancelled_on_its_first_plan_gets_the_best_so_far():
