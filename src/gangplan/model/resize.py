@@ -1,10 +1,13 @@
 """Resizing in place: what a job that may not move can become (decision 18).
 
 The programme takes such a job's other counts for options like any others, which can only raise its bound;
-here they are bound to nested sets of nodes: fewer tasks where it runs, or more beside those that it has.
+here they are bound to nested sets of nodes: fewer tasks where it runs, or more beside those that it has. It
+stops and starts for that, so every node that it goes on using must be open to it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import numpy as np
 
@@ -30,7 +33,7 @@ def resize_in_place(occupancy: Occupancy, j: int, k: int) -> Spots | None:
         g = next(i for i, group in enumerate(groups) if group.name == placement.group)
         spots.setdefault(instance.nodes.index[placement.node], [0] * len(groups))[g] += placement.tasks
     for g, wanted in enumerate(option.counts):
-        _shrink(spots, g, wanted)
+        _shrink(spots, g, wanted, {n for n in spots if not _may_start(instance, j, g, n)})
     free = occupancy.free.copy()
     for node, tasks in spots.items():
         free[node] -= _amounts(instance, j, tasks)
@@ -39,6 +42,12 @@ def resize_in_place(occupancy: Occupancy, j: int, k: int) -> Spots | None:
         if missing and not _grow(instance, j, g, missing, option.scope, spots, free):
             return None
     found = {node: tuple(tasks) for node, tasks in spots.items() if any(tasks)}
+    if any(
+        n and not _may_start(instance, j, g, node)
+        for node, tasks in found.items()
+        for g, n in enumerate(tasks)
+    ):
+        return None
     used = np.array(sorted(found), dtype=np.int64)
     at = instance.nodes.domain_at[used, option.scope]
     if (free[used] < 0).any() or (at == NO_DOMAIN).any() or (at != at[0]).any():
@@ -55,10 +64,18 @@ def _amounts(instance: Instance, j: int, tasks: list[int]) -> IntArray:
     return total
 
 
-def _shrink(spots: dict[int, list[int]], g: int, wanted: int) -> None:
-    """Drop tasks of group ``g`` beyond ``wanted``, first where there are fewest."""
+def _may_start(instance: Instance, j: int, g: int, node: int) -> bool:
+    """Whether ``node`` takes new tasks of group ``g`` of job ``j``."""
+    group = instance.jobs[j].component.task_groups[g]
+    types = instance.speeds.allowed_types(group)
+    fits = not group.devices_per_task or int(instance.nodes.type_of[node]) in types
+    return fits and bool(instance.nodes.open[node]) and admits(instance.nodes.nodes[node], group)
+
+
+def _shrink(spots: dict[int, list[int]], g: int, wanted: int, closed: Collection[int]) -> None:
+    """Drop tasks of group ``g`` beyond ``wanted``, first on ``closed`` nodes, then where there are fewest."""
     over = sum(tasks[g] for tasks in spots.values()) - wanted
-    for node in sorted(spots, key=lambda n: (spots[n][g], -n)):
+    for node in sorted(spots, key=lambda n: (n not in closed, spots[n][g], -n)):
         drop = min(max(over, 0), spots[node][g])
         spots[node][g] -= drop
         over -= drop
