@@ -24,7 +24,7 @@ def planned(round_: Round):
 
 @pytest.mark.parametrize("fields", [{}, {"cordoned": True}, {"taints": (taint("team", "x"),)}])
 def test_it_shrinks_only_onto_nodes_that_take_it_anew(fields):
-    """elastic has one task on a and one on b. rival wants both devices of b: elastic goes on with its task on a,
+    """elastic has one task on a and one on b. rival wants both devices of b: elastic goes on with that on a,
     but not where a is closed to whoever starts. c, where it may not move, is no way out.
     """
     elastic = job(
