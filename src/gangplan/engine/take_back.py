@@ -91,6 +91,8 @@ def _bundles(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple
     actions = {action.id: action for action in candidate.plan.actions}
     by_job = {action.job: action.id for action in candidate.plan.actions}
     chosen = {action.id for action in candidate.plan.actions if _is_chosen(action)}
+    if not chosen:
+        return []
     parent = {key: key for key in actions}
 
     def root(key: str) -> str:
