@@ -128,7 +128,10 @@ def test_backends_agree(round_):
 
 @each_backend
 def test_nearly_every_medium_round_is_solved_to_the_optimum(backend):
-    """A fixed sample: at least 95 % end OPTIMAL, or below it only because something was taken back."""
+    """A fixed sample: at least 95 % end OPTIMAL, or below it only because something was taken back.
+
+    Or within 0.2 % of the bound, where a job may be resized but not moved (the programme is a relaxation then).
+    """
     seen: Counter[str] = Counter()
 
     @seed(20_260)
@@ -147,7 +150,11 @@ def test_nearly_every_medium_round_is_solved_to_the_optimum(backend):
         assert quality.keep_and_fill <= quality.objective + slack(quality.objective)
         assert quality.objective <= quality.bound + slack(quality.bound)
         count(seen, round_, result, None)
+        rooted = any(
+            j.running and j.capabilities.resizable and not j.capabilities.movable for j in round_.jobs
+        )
         good = result.reason is TerminationReason.OPTIMAL or result.statistics["taken_back_bundles"] > 0
+        good |= rooted and quality.relative_gap <= 0.002
         seen["good"] += good
 
     check()

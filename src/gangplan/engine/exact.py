@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from gangplan.domain.plan import TerminationLimit
 from gangplan.engine.ask import Asking
 from gangplan.engine.judge import Judge
 from gangplan.engine.sift import Sifted, nearest, sift
+from gangplan.model.assignment import Assignment
 from gangplan.model.bind import bind
 from gangplan.model.ease import ease
 from gangplan.model.encode import encode
@@ -31,6 +32,7 @@ optimum is the last. Programmes that are not solved whole at once are sifted fir
 _OPTIMAL = 1e-6
 _FEASIBLE = 1e-6
 _EASE_GAP = 0.01
+_RESIZE_PASSES = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +44,7 @@ class Exact:
         limit: why the search stopped.
         detail: what went wrong; empty when all went well.
         program: the whole programme; None when the step was not taken.
-        unbound: chosen gangs that no node could take, in the last step.
+        unbound: chosen gangs that no node could take or that could not be resized in place, in the last step.
         steps: programmes solved, relaxations aside.
     """
 
@@ -125,16 +127,52 @@ def _step(
         judge.bound = min(judge.bound, max(solution.bound, sifted.bound - left_out))
     if solution.values is None:
         return solution, 0
-    unbound = _bind(judge, "exact", layout, _spread(solution.values, kept))
-    if unbound:
-        value = reduced.evaluate(solution.values)
-        easier = ease(layout, program, value)
-        eased = asking.solve(
-            easier if kept.all() else easier.restricted(kept), solution.values, relative_gap=_EASE_GAP
-        )
+    bound = _bind(judge, "exact", layout, _spread(solution.values, kept))
+    if _in_the_way(layout, bound):
+        failed = bound.unbound + len(bound.unresized)
+        _without_resizes(judge, asking, layout, program, kept, bound)
+        return solution, failed
+    if bound.unbound:
+        easier = ease(layout, program, reduced.evaluate(solution.values))
+        easier = easier if kept.all() else easier.restricted(kept)
+        eased = asking.solve(easier, solution.values, relative_gap=_EASE_GAP)
         if eased is not None and eased.values is not None:
-            unbound = min(unbound, _bind(judge, "eased", layout, _spread(eased.values, kept)))
-    return solution, unbound
+            bound = _bind(judge, "eased", layout, _spread(eased.values, kept))
+    return solution, bound.unbound
+
+
+def _in_the_way(layout: Layout, bound: Assignment) -> set[int]:
+    """Resizes of jobs that may not move: those that failed, or all when some gang found no room.
+
+    The programme resizes them wherever there is room, so that what they leave may be less than it counts on.
+    """
+    if not bound.unbound:
+        return set(bound.unresized)
+    rooted = {
+        placed.option
+        for j, placed in bound.placed.items()
+        if j in layout.instance.placements and not layout.instance.jobs[j].capabilities.movable
+    }
+    return rooted | bound.unresized
+
+
+def _without_resizes(
+    judge: Judge, asking: Asking, layout: Layout, program: Program, kept: BoolArray, bound: Assignment
+) -> None:
+    """Solve again without the resizes that failed or are in the way; the bound stays the first one."""
+    barred: set[int] = set()
+    for _ in range(_RESIZE_PASSES):
+        more = _in_the_way(layout, bound)
+        if not more:
+            break
+        barred |= more
+        upper = program.upper.copy()
+        upper[layout.option_column[sorted(barred)]] = 0.0
+        whole = replace(program, upper=upper)
+        solution = asking.solve(whole if kept.all() else whole.restricted(kept), None)
+        if solution is None or solution.values is None:
+            break
+        bound = _bind(judge, "not_resized", layout, _spread(solution.values, kept))
 
 
 def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
@@ -144,12 +182,12 @@ def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
     return whole
 
 
-def _bind(judge: Judge, name: str, layout: Layout, values: FloatArray) -> int:
-    """Bind and judge a solution; returns how many chosen gangs no node could take."""
+def _bind(judge: Judge, name: str, layout: Layout, values: FloatArray) -> Assignment:
+    """Bind and judge a solution."""
     with judge.budget.phase("bind"):
         assignment = bind(layout, values)
     judge.consider(name, assignment)
-    return assignment.unbound
+    return assignment
 
 
 def _start(judge: Judge, layout: Layout, program: Program) -> FloatArray | None:

@@ -13,8 +13,8 @@ Two sides look at a round and share nothing but the domain, so that each can be 
   better);
 * decisions without a solver: ``prices`` (and their bound), ``occupancy`` (what is free), ``fill``,
   ``greedy``;
-* from a decision to a plan: ``assignment``, ``bind`` (counts to nodes), ``resize`` (in place), ``order`` (devices, kinds of action,
-  who waits for whom);
+* from a decision to a plan: ``assignment``, ``bind`` (counts to nodes), ``resize`` (in place), ``order``
+  (devices, kinds of action, who waits for whom);
 * words: ``explain`` (verdicts) and ``notices``.
 
 **The verifier's side** judges, from the round and a plan alone: ``facts`` (the constants once more, written

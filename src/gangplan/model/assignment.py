@@ -30,8 +30,10 @@ class Assignment:
         kept: job indices that stay where they are.
         placed: new places by job index.
         unbound: gangs that the programme chose but no node could take.
+        unresized: options by which the programme resized running jobs that could not be, in place.
     """
 
     kept: frozenset[int]
     placed: Mapping[int, Placed]
     unbound: int = 0
+    unresized: frozenset[int] = frozenset()

@@ -38,11 +38,12 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
     members = {c: list(job_class.jobs) for c, job_class in enumerate(instance.classes)}
     placed: dict[int, Placed] = {}
     gangs = []
+    unresized: set[int] = set()
     for gang in _chosen(layout, counts):
-        if _must_be_in_place(layout, gang):
-            _resize(layout, occupancy, gang, placed)
-        else:
+        if not _must_be_in_place(layout, gang):
             gangs.append(gang)
+        elif not _resize(layout, occupancy, gang, placed):
+            unresized.add(gang.option)
     slots = _place_blocks(layout, counts, occupancy, gangs)
     unbound: list[int] = []
     for gang in gangs:
@@ -62,7 +63,11 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
             placed[members[c].pop(0)] = Placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in staying)
-    return fill(occupancy, Assignment(kept=kept, placed=placed, unbound=len(unbound)), Fit.BEST)
+    return fill(
+        occupancy,
+        Assignment(kept=kept, placed=placed, unbound=len(unbound), unresized=frozenset(unresized)),
+        Fit.BEST,
+    )
 
 
 def _must_be_in_place(layout: Layout, gang: _Gang) -> bool:
@@ -70,16 +75,19 @@ def _must_be_in_place(layout: Layout, gang: _Gang) -> bool:
     return job_class.kept and not layout.instance.jobs[job_class.jobs[0]].capabilities.movable
 
 
-def _resize(layout: Layout, occupancy: Occupancy, gang: _Gang, placed: dict[int, Placed]) -> None:
+def _resize(layout: Layout, occupancy: Occupancy, gang: _Gang, placed: dict[int, Placed]) -> bool:
     """Resize a job that may not move; where that fails it stays, if it can, or stops."""
     instance = layout.instance
     job_class = instance.classes[int(instance.option_class[gang.option])]
     option = instance.option_at(gang.option)
-    if occupancy.members_allowed(job_class, option):
-        spots = resize_in_place(occupancy, job_class.jobs[0], gang.option)
-        if spots is not None:
-            placed[job_class.jobs[0]] = Placed(gang.option, spots)
-            occupancy.take_quota(job_class, option, 1)
+    if not occupancy.members_allowed(job_class, option):
+        return False
+    spots = resize_in_place(occupancy, job_class.jobs[0], gang.option)
+    if spots is None:
+        return False
+    placed[job_class.jobs[0]] = Placed(gang.option, spots)
+    occupancy.take_quota(job_class, option, 1)
+    return True
 
 
 def _chosen(layout: Layout, counts: IntArray) -> list[_Gang]:
@@ -164,11 +172,11 @@ def _hand_out(
 
 
 def _descending(layout: Layout) -> Callable[[Flow], tuple[object, ...]]:
-    """Order of flows: largest blocks first."""
+    """Order of flows: largest blocks first, and of equal ones those that must lie apart."""
 
     def key(flow: Flow) -> tuple[object, ...]:
         demand = layout.instance.blocks[flow[0]].demand
-        return (*(-amount for amount in demand), flow[0], flow[1], flow[2] or ())
+        return (*(-amount for amount in demand), flow[2] is None, flow[0], flow[1], flow[2] or ())
 
     return key
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit) -> Assignment:
             placed[left.pop(0)] = Placed(k, where)
         if len(spots) < allowed:
             full.add(distinct[k])
-    return Assignment(kept=assignment.kept, placed=placed, unbound=assignment.unbound)
+    return replace(assignment, placed=placed)
 
 
 def by_density(instance: Instance) -> list[int]:

@@ -28,7 +28,9 @@ from gangplan.model.throughput import Speeds, build_speeds
 from gangplan.model.weights import base_weights, normalise, rho_unserved
 
 SPLIT_COLUMNS = 192
-"""Pools whose rows are not exact are split into their nodes while that adds at most so many columns."""
+"""Pools whose rows are not exact are split into their nodes while that adds at most so many columns, and"""
+SMALL_PROGRAMME = 1_500
+"""beyond that while options and block columns together stay below this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def build_instance(round_: Round) -> Instance:
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option, devices)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
-    pools = build_pools(nodes, filters.labels, _split_nodes(nodes, blocks, filters))
+    pools = build_pools(nodes, filters.labels, _split_nodes(nodes, blocks, filters, len(option)))
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
     for c, job_class in enumerate(classes):
         class_of_job[list(job_class.jobs)] = c
@@ -311,6 +313,7 @@ def _split_nodes(
     nodes: Nodes,
     blocks: Sequence[Block],
     filters: Filters,
+    options: int,
 ) -> BoolArray:
     """Nodes that must be pools of their own, since counting them would not be exact.
 
@@ -322,10 +325,11 @@ def _split_nodes(
     split = np.zeros(len(nodes.nodes), dtype=np.bool_)
     extra = (fits > 0).sum(axis=0) * (coarse.size - 1)
     crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits) & (coarse.size > 1))
+    most = max(SPLIT_COLUMNS, SMALL_PROGRAMME - options - int((fits > 0).sum()))
     spent = 0
     for p in crowded[np.argsort(extra[crowded], kind="stable")].tolist():
         spent += int(extra[p])
-        if spent > SPLIT_COLUMNS:
+        if spent > most:
             break
         split[coarse.members[p]] = True
     return split
