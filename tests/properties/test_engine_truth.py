@@ -130,7 +130,7 @@ def test_backends_agree(round_):
 def test_nearly_every_medium_round_is_solved_to_the_optimum(backend):
     """A fixed sample: at least 95 % end OPTIMAL, or below it only because something was taken back.
 
-    Or within 0.2 % of the bound, where a job may be resized but not moved (the programme is a relaxation then).
+    Or within 0.2 % of the bound, where a job may be resized but not moved: a relaxation then.
     """
     seen: Counter[str] = Counter()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,7 +160,9 @@ def build_instance(round_: Round) -> Instance:
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option, devices)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
-    pools = build_pools(nodes, filters.labels, _split_nodes(nodes, blocks, filters, len(option)))
+    pools = build_pools(
+        nodes, filters.labels, _split_nodes(nodes, blocks, filters, shapes.options, len(option))
+    )
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
     for c, job_class in enumerate(classes):
         class_of_job[list(job_class.jobs)] = c
@@ -313,18 +315,22 @@ def _split_nodes(
     nodes: Nodes,
     blocks: Sequence[Block],
     filters: Filters,
+    distinct: Sequence[Option],
     options: int,
 ) -> BoolArray:
     """Nodes that must be pools of their own, since counting them would not be exact.
 
-    Counting is exact for a pool when the device sizes that go there form a chain of divisors and neither
-    CPU nor memory can bind before devices do (decision 28). Other pools are split while they are small.
+    Counting is exact for a pool when the device sizes that go there form a chain of divisors, neither CPU nor
+    memory can bind before devices do (decision 28), and no gang must keep off a single node. Other pools are
+    split while they are small.
     """
+    node_scope = nodes.domain_at.shape[1] - 1
+    spread = {d.block for option in distinct if node_scope in option.apart for d in option.demands}
     coarse = build_pools(nodes, filters.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
     fits = _block_pools(blocks, coarse, nodes, filters)
     split = np.zeros(len(nodes.nodes), dtype=np.bool_)
     extra = (fits > 0).sum(axis=0) * (coarse.size - 1)
-    crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits) & (coarse.size > 1))
+    crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits, spread) & (coarse.size > 1))
     most = max(SPLIT_COLUMNS, SMALL_PROGRAMME - options - int((fits > 0).sum()))
     spent = 0
     for p in crowded[np.argsort(extra[crowded], kind="stable")].tolist():
@@ -335,15 +341,15 @@ def _split_nodes(
     return split
 
 
-def _countable_pools(blocks: Sequence[Block], pools: Pools, fits: IntArray) -> BoolArray:
+def _countable_pools(
+    blocks: Sequence[Block], pools: Pools, fits: IntArray, spread: Collection[Block]
+) -> BoolArray:
     """Pools in which counting is exact, shape (pools,)."""
-    return np.array(
-        [
-            _countable([blocks[b] for b in np.flatnonzero(fits[:, p]).tolist()], pools.capacity[p])
-            for p in range(pools.count)
-        ],
-        dtype=np.bool_,
-    )
+    found = np.ones(pools.count, dtype=np.bool_)
+    for p in range(pools.count):
+        here = [blocks[b] for b in np.flatnonzero(fits[:, p]).tolist()]
+        found[p] = _countable(here, pools.capacity[p]) and not any(block in spread for block in here)
+    return found
 
 
 def _countable(blocks: Sequence[Block], capacity: IntArray) -> bool:
