@@ -160,7 +160,8 @@ full F3 model with the same columns (without gangs of two half nodes), one threa
 its price greedy's plan as the start; `prototype-own` is that model with all its columns and its own settings
 (gap 1e-4; two threads for HiGHS). CP-SAT has one worker led by the relaxation in all of them. `build` is
 options and programme; ours reads names and objects and gathers the verifier's facts there, the prototype goes
-from arrays to arrays. `to the end` is from the instance at hand to a plan bound to nodes and verified.
+from arrays to arrays. `solve` is all that was spent in solvers: ours solves again, eased, when a gang of the
+solution cannot be bound. `to the end` is from the instance at hand to a plan bound to nodes and verified.
 
 Utilities are the same but for what a move of a running job costs (see `benchmarks/prototype_instances.py`),
 so optima differ a little where something runs; where nothing runs (`/0`) they must agree.
