@@ -96,7 +96,7 @@ def test_the_deadline_reaches_the_library(warm: SolverWorker, name: str) -> None
 def test_errors_of_the_backend_come_through(warm: SolverWorker) -> None:
     with pytest.raises(BackendError, match="continuous; use highs"):
         warm.solve("cpsat", KNOWN_ANSWERS["linear"].program, PLAIN, None, Budget(10))
-    with pytest.raises(UnknownSolverError, match="no solver 'nope'; there are: .*cpsat.*highs"):
+    with pytest.raises(UnknownSolverError, match=r"no solver 'nope'; there are: .*cpsat.*highs"):
         warm.solve("nope", KNAPSACK, PLAIN, None, Budget(10))
     assert warm.solve("highs", KNAPSACK, PLAIN, None, Budget(10)).objective == 220.0
 
