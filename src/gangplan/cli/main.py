@@ -26,7 +26,10 @@ def main() -> None:
         return
     verb = next((word for word in arguments if not word.startswith("-")), "")
     try:
-        application(verb)(prog_name="gangplan")
+        try:
+            application(verb)(prog_name="gangplan")
+        finally:
+            sys.stdout.flush()  # here, not when the interpreter ends, where nobody can answer for it
     except OSError as error:
         if error.errno not in _NO_ROOM:
             _say_bug()

@@ -8,6 +8,7 @@ members, against every cost counted once (decision 13). Ties go to fewer actions
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action, ActionKind
@@ -45,19 +46,24 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
     Where that cannot be done, or not in time, the answer is ``floor``.
     """
     bundles = actions = 0
+    paying: set[frozenset[str]] = set()
     for last in (*([False] * _PASSES), True):
         poor = [
             bundle
             for bundle in _bundles(judge, candidate, floor)
-            if _gain(judge, candidate, floor, bundle) <= _TOLERANCE
+            if _jobs(bundle) not in paying and _gain(judge, candidate, floor, _jobs(bundle)) <= _TOLERANCE
         ]
         if not poor:
             break
-        reverted = None if last or judge.hurried else _revert_all(judge, candidate, poor)
+        reverted = None if last or judge.hurried else _revert_all(judge, candidate, poor, paying)
         candidate, done = reverted or (floor, poor)
         bundles += len(done)
         actions += sum(1 for bundle in done for action in bundle if _is_chosen(action))
     return TakenBack(candidate, bundles, actions)
+
+
+def _jobs(bundle: tuple[Action, ...]) -> frozenset[str]:
+    return frozenset(action.job for action in bundle)
 
 
 def _is_chosen(action: Action) -> bool:
@@ -66,21 +72,35 @@ def _is_chosen(action: Action) -> bool:
 
 
 def _revert_all(
-    judge: Judge, candidate: Candidate, poor: list[tuple[Action, ...]]
+    judge: Judge, candidate: Candidate, poor: list[tuple[Action, ...]], paying: set[frozenset[str]]
 ) -> tuple[Candidate, list[tuple[Action, ...]]] | None:
-    """Revert all poor bundles at once, else one by one; None when none can be reverted."""
-    if not poor:
-        return None
+    """Revert all poor bundles at once, else one by one; None when one that does not pay cannot be reverted.
+
+    What reverting would leave is a verified plan: where that one earns less, the bundle pays after all
+    (others start in room that it made), stays, and is added to ``paying``.
+    """
     together = _revert(judge, candidate, [action for bundle in poor for action in bundle])
-    if together is not None:
+    if together is not None and not _earns_more(judge, candidate, together):
         return together, poor
     done = []
-    for bundle in poor if len(poor) > 1 else ():
-        alone = _revert(judge, candidate, list(bundle))
-        if alone is not None:
+    stuck = False
+    for bundle in poor:
+        alone = together if len(poor) == 1 else _revert(judge, candidate, list(bundle))
+        if alone is None:
+            stuck = True
+        elif _earns_more(judge, candidate, alone):
+            paying.add(_jobs(bundle))
+        else:
             candidate = alone
             done.append(bundle)
-    return (candidate, done) if done else None
+    return None if stuck and not done else (candidate, done)
+
+
+def _earns_more(judge: Judge, candidate: Candidate, other: Candidate) -> bool:
+    """Whether ``candidate`` earns more than ``other`` on the jobs that fare differently, costs once."""
+    theirs = other.verification.outcomes
+    differing = [name for name, mine in candidate.verification.outcomes.items() if mine != theirs[name]]
+    return _gain(judge, candidate, other, differing) > _TOLERANCE
 
 
 def _bundles(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Action, ...]]:
@@ -156,9 +176,11 @@ def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
     instance = judge.instance
     kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
     everybody = Occupancy(instance, kept_classes)
-    moved = {j: p for j, p in candidate.assignment.placed.items() if j not in instance.placements}
-    for j, placed in moved.items():
-        everybody.take_placed(j, placed)
+    for j, placed in candidate.assignment.placed.items():
+        if j not in instance.placements:
+            everybody.take_placed(j, placed)
+        else:
+            everybody.take_growth(j, placed)
     changes: dict[int, list[Action]] = defaultdict(list)
     broken = everybody.broken_queues()
     for action in candidate.plan.actions:
@@ -170,20 +192,20 @@ def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
     return [members for _, members in sorted(changes.items())]
 
 
-def _gain(judge: Judge, candidate: Candidate, floor: Candidate, bundle: tuple[Action, ...]) -> float:
-    """What the bundle earns over ``floor`` in its shortest horizon, less its costs, in GPU-equivalent rounds.
+def _gain(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Iterable[str]) -> float:
+    """What ``jobs`` earn over ``floor`` in their shortest horizon, less costs, in GPU-equivalent rounds.
 
-    What its members earn and pay in ``floor`` too, as those do that start there, counts for nothing.
+    What they earn and pay in ``floor`` too, as those do that start there, counts for nothing.
     """
     facts, round_ = judge.facts, judge.instance.round
     length = round_.round_seconds
     policy = round_.policy
     earned = cost = 0.0
     horizon = round_.horizon_seconds
-    for action in bundle:
-        after = candidate.verification.outcomes[action.job]
-        before = floor.verification.outcomes[action.job]
-        mine = facts.jobs[action.job]
+    for name in sorted(jobs):
+        after = candidate.verification.outcomes[name]
+        before = floor.verification.outcomes[name]
+        mine = facts.jobs[name]
         gain = _rate(judge, after) - _rate(judge, before)
         earned += gain
         cost += _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)

@@ -52,6 +52,14 @@ class Occupancy:
         option = self.instance.option_at(placed.option)
         self.take_quota(self.instance.classes[int(self.instance.class_of_job[j])], option, 1)
 
+    def take_growth(self, j: int, placed: Placed) -> None:
+        """Charge the quotas with what running job ``j`` would hold beyond what it holds now."""
+        c = int(self.instance.class_of_job[j])
+        option = self.instance.option_at(placed.option)
+        if option.devices > sum(amounts[0] for amounts in self.instance.keep_use[c].values()):
+            self._queues.give_kept(c)
+            self.take_quota(self.instance.classes[c], option, 1)
+
     def can_stay(self, c: int) -> bool:
         """Whether the present place of class ``c`` is free, and its quotas allow it."""
         free = all((self.free[n] >= amounts).all() for n, amounts in self.instance.keep_use[c].items())
@@ -208,6 +216,10 @@ class _Quotas:
     def take_kept(self, c: int) -> None:
         for ancestor in self._ancestors(self._instance.classes[c]):
             self._charge(ancestor, self._kept(c).items(), 1)
+
+    def give_kept(self, c: int) -> None:
+        for ancestor in self._ancestors(self._instance.classes[c]):
+            self._charge(ancestor, self._kept(c).items(), -1)
 
     def take(self, job_class: JobClass, option: Option, count: int) -> None:
         for ancestor in self._ancestors(job_class):
