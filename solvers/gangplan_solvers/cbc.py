@@ -15,7 +15,9 @@ import platform
 import re
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,7 +152,7 @@ class _Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=files,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 - one system call, looked up before the fork
+            preexec_fn=_before_it_starts(),  # noqa: PLW1509 - one system call, looked up before the fork
         ) as process:
             try:
                 left = None if self.until is None else max(0.0, self.until - time.monotonic())
@@ -226,6 +228,14 @@ def _program() -> Path | None:
         return None
     folder = _FOLDERS.get(platform.machine(), platform.machine())
     return Path(found.submodule_search_locations[0], "solverdir", "cbc", "linux", folder, "cbc")
+
+
+def _before_it_starts() -> Callable[[], None] | None:
+    """What CBC's process does first; nothing where gRPC is loaded, whose own work at a fork may end it.
+
+    Solver processes have no gRPC, so there CBC always ends with its parent.
+    """
+    return None if "grpc" in sys.modules else _end_with_parent
 
 
 def _end_with_parent() -> None:
