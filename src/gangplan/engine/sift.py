@@ -69,7 +69,7 @@ def nearest(sifted: Sifted, most: int, start: FloatArray) -> tuple[BoolArray, fl
     """The ``most`` options of least regret and those of ``start``; and the least regret of all others."""
     regret = np.where(start > 0.0, 0.0, sifted.regret)
     ranked = np.sort(regret)
-    others = int((sifted.regret > 0.0).sum())
+    others = int((regret > 0.0).sum())
     if others <= most:
         return np.ones(len(regret), dtype=np.bool_), float("inf")
     limit = float(ranked[len(regret) - others + most])
