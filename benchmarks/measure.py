@@ -24,7 +24,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.service.planner import EnginePlanner
 
 PACKAGES = ("gangplan", "numpy", "highspy", "ortools")

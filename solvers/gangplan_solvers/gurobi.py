@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gangplan.errors import BackendError
-from gangplan.model.duality import price_out
+from gangplan.model.formulation.duality import price_out
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
 from gangplan_solvers import answer, rows
 from gangplan_solvers.backend import Availability, Backend, Feature

@@ -13,7 +13,7 @@ import pytest
 
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NUMBERS = (

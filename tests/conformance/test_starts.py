@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 
 from gangplan.domain.round import Round
-from gangplan.model.encode import encode
-from gangplan.model.fill import keep_and_fill
-from gangplan.model.formulation import formulate
-from gangplan.model.instance import build_instance
-from gangplan.model.layout import build_layout
+from gangplan.model.formulation.encode import encode
+from gangplan.model.formulation.formulate import formulate
+from gangplan.model.formulation.layout import build_layout
+from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.program import Program, SolveParameters, SolveStatus
 from gangplan.testing.strategies import rounds
 from gangplan_solvers import catalog

@@ -9,9 +9,9 @@ from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.take_back import TakenBack
-from gangplan.model.facts import round_facts
-from gangplan.model.fill import keep_and_fill
-from gangplan.model.instance import build_instance
+from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.verifier.facts import round_facts
 from gangplan.testing.builders import job, node, round_of
 
 

@@ -13,7 +13,7 @@ from gangplan.domain.plan import ActionKind
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import at, group, job, node, round_of, taint
 from gangplan.testing.strategies import rounds
 

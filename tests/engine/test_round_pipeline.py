@@ -15,7 +15,7 @@ from gangplan.engine.round import plan_round
 from gangplan.engine.runner import Cancellation, InProcessRunner
 from gangplan.errors import WorkerError
 from gangplan.model.program import FloatArray, Program, Solution, SolveParameters
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.faulty_backends import EXTRA, LIARS
 from gangplan.testing.strategies import rounds

@@ -17,7 +17,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 from gangplan.errors import TooManyPlansError
-from gangplan.model.forced import forced_reasons
+from gangplan.model.verifier.forced import forced_reasons
 from gangplan.testing.builders import at, group, job, node, round_of, topology
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.strategies import rounds

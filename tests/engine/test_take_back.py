@@ -14,8 +14,8 @@ from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
-from gangplan.model.fill import keep_and_fill
-from gangplan.model.instance import build_instance
+from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill
 from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.strategies import rounds
 

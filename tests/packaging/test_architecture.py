@@ -61,7 +61,7 @@ def test_the_allowed_imports_keep_every_contract(skeleton: Path) -> None:
             "domain < model < gangplan_solvers < engine < edges",
         ),
         (
-            "gangplan/model/bind.py",
+            "gangplan/model/program.py",
             "import gangplan_solvers",
             "domain < model < gangplan_solvers < engine < edges",
         ),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from gangplan.domain.job import Component, Job, TaskGroup
 from gangplan.domain.plan import Action, ActionKind, RoundResult
 from gangplan.domain.round import Round
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.apply import apply
 from gangplan.testing.builders import at, job, node, round_of
 from gangplan.testing.strategies import rounds

@@ -11,23 +11,23 @@ from hypothesis import assume, given
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
-from gangplan.model.assignment import Assignment, Placed
-from gangplan.model.encode import encode
-from gangplan.model.facts import RoundFacts, round_facts
-from gangplan.model.fill import keep_and_fill
-from gangplan.model.forced import forced_reasons
-from gangplan.model.formulation import formulate
-from gangplan.model.greedy import price_greedy
-from gangplan.model.instance import Instance, build_instance
-from gangplan.model.layout import build_layout
-from gangplan.model.order import make_plan
-from gangplan.model.outcome import Outcome, Status
-from gangplan.model.present import present
-from gangplan.model.prices import price_devices
-from gangplan.model.sites import NO_DOMAIN
-from gangplan.model.table import OptionTable
+from gangplan.model.formulation.encode import encode
+from gangplan.model.formulation.formulate import formulate
+from gangplan.model.formulation.layout import build_layout
+from gangplan.model.instance.instance import Instance, build_instance
+from gangplan.model.instance.present import present
+from gangplan.model.instance.sites import NO_DOMAIN
+from gangplan.model.instance.table import OptionTable
+from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.packing.order import make_plan
+from gangplan.model.packing.price_greedy import price_greedy
+from gangplan.model.prices.by_type import price_devices
 from gangplan.model.terms import terms
-from gangplan.model.verify import verify
+from gangplan.model.verifier.facts import RoundFacts, round_facts
+from gangplan.model.verifier.forced import forced_reasons
+from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.strategies import rounds
 

@@ -16,7 +16,7 @@ from gangplan.domain.job import Capabilities
 from gangplan.domain.plan import ActionKind, RoundResult, TerminationLimit, TerminationReason
 from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.enumerate import Best, best_plan
 from gangplan.testing.strategies import rounds

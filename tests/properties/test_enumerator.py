@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from gangplan.domain.plan import ActionKind
 from gangplan.errors import TooManyPlansError
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.strategies import rounds

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from gangplan.domain.job import Job
 from gangplan.domain.plan import TerminationReason
 from gangplan.domain.round import Round
-from gangplan.model.facts import round_facts
-from gangplan.model.fill import keep_and_fill
-from gangplan.model.greedy import price_greedy
-from gangplan.model.instance import build_instance
-from gangplan.model.order import make_plan
-from gangplan.model.prices import price_devices
-from gangplan.model.verify import verify
+from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.packing.order import make_plan
+from gangplan.model.packing.price_greedy import price_greedy
+from gangplan.model.prices.by_type import price_devices
+from gangplan.model.verifier.facts import round_facts
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import group, job, node, round_of
 from gangplan.testing.strategies import rounds
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node, Resources
 from gangplan.domain.job import Component, Job, TaskGroup
 from gangplan.domain.round import Round
-from gangplan.model.instance import Instance, build_instance
-from gangplan.model.sites import task_vector
+from gangplan.model.instance.instance import Instance, build_instance
+from gangplan.model.instance.sites import task_vector
 from gangplan.testing.strategies import rounds
 
 

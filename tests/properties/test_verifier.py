@@ -14,9 +14,9 @@ from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
 from gangplan.model.constraints import constraints
 from gangplan.model.constraints.order import worst_use
-from gangplan.model.facts import round_facts
-from gangplan.model.outcomes import outcomes
-from gangplan.model.verify import verify
+from gangplan.model.verifier.facts import round_facts
+from gangplan.model.verifier.outcomes import outcomes
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.mutations import MUTATIONS, mutants
 from gangplan.testing.strategies import plans, rounds

@@ -15,9 +15,9 @@ from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult, Terminat
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
-from gangplan.model.facts import round_facts
-from gangplan.model.outcome import Outcome, Status
-from gangplan.model.verify import Verification, verify
+from gangplan.model.verifier.facts import round_facts
+from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.verify import Verification, verify
 from gangplan.planning.scenario import Scenario, expand, load
 from gangplan.planning.scenario.expand import placements
 from gangplan.planning.scenario.schema import Expected, Statement

@@ -26,7 +26,7 @@ from gangplan.client.documents import document_of
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import ServiceError
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.planning.generate import generate_named
 from gangplan.service.wire import write_round
 from gangplan.v1 import plan_pb2, round_pb2

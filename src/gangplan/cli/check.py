@@ -31,7 +31,7 @@ def check(
     """
     from gangplan.cli.inputs import read_input
     from gangplan.cli.render.figures import counted, value
-    from gangplan.model.verify import verify
+    from gangplan.model.verifier.verify import verify
     from gangplan.service.files import load_answer
     from gangplan.service.wire import read_plan
 

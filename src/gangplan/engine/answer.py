@@ -18,9 +18,9 @@ from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.take_back import TakenBack
-from gangplan.model.explain import explain, not_attempted
-from gangplan.model.notices import notices
 from gangplan.model.terms import terms
+from gangplan.model.words.explain import explain, not_attempted
+from gangplan.model.words.notices import notices
 
 OPTIMAL_GAP = 1e-6
 """Relative gap up to which a plan counts as OPTIMAL (decision 23)."""

@@ -10,14 +10,14 @@ from gangplan.domain.plan import TerminationLimit
 from gangplan.engine.ask import Asking
 from gangplan.engine.judge import Judge
 from gangplan.engine.sift import Sifted, nearest, sift
-from gangplan.model.assignment import Assignment
-from gangplan.model.bind import bind
-from gangplan.model.ease import ease
-from gangplan.model.encode import encode
-from gangplan.model.formulation import formulate
-from gangplan.model.greedy import price_greedy
-from gangplan.model.layout import Layout, build_layout
-from gangplan.model.prices import Prices, prices_of_rows
+from gangplan.model.formulation.ease import ease
+from gangplan.model.formulation.encode import encode
+from gangplan.model.formulation.formulate import formulate
+from gangplan.model.formulation.layout import Layout, build_layout
+from gangplan.model.packing.assignment import Assignment
+from gangplan.model.packing.bind import bind
+from gangplan.model.packing.price_greedy import price_greedy
+from gangplan.model.prices.by_type import Prices, prices_of_rows
 from gangplan.model.program import BoolArray, FloatArray, Program, Solution
 
 STEPS: tuple[tuple[float, tuple[tuple[float, float], ...]], ...] = (

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from gangplan.domain.plan import Plan, Stage
 from gangplan.engine.budget import Budget
-from gangplan.model.assignment import Assignment
-from gangplan.model.facts import RoundFacts
-from gangplan.model.instance import Instance
-from gangplan.model.order import make_plan
-from gangplan.model.verify import Verification, verify
+from gangplan.model.instance.instance import Instance
+from gangplan.model.packing.assignment import Assignment
+from gangplan.model.packing.order import make_plan
+from gangplan.model.verifier.facts import RoundFacts
+from gangplan.model.verifier.verify import Verification, verify
 
 _CANDIDATES = 1.5
 """What one more candidate and the answer cost, in verifications."""

@@ -15,11 +15,11 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.take_back import take_back
 from gangplan.errors import NoVerifiedPlanError
-from gangplan.model.facts import round_facts
-from gangplan.model.fill import keep_and_fill, keep_only
-from gangplan.model.greedy import price_greedy
-from gangplan.model.instance import build_instance
-from gangplan.model.prices import price_devices
+from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill, keep_only
+from gangplan.model.packing.price_greedy import price_greedy
+from gangplan.model.prices.by_type import price_devices
+from gangplan.model.verifier.facts import round_facts
 
 
 def plan_round(

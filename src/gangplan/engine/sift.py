@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gangplan.engine.ask import Asking
-from gangplan.model.duality import price_out
-from gangplan.model.layout import Layout
-from gangplan.model.prices import Prices
+from gangplan.model.formulation.duality import price_out
+from gangplan.model.formulation.layout import Layout
+from gangplan.model.prices.by_type import Prices
 from gangplan.model.program import BoolArray, FloatArray, IntArray, Program
 
 _PER_CLASS = 3

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.engine.judge import Candidate, Judge
-from gangplan.model.assignment import Assignment
-from gangplan.model.facts import JobFacts
-from gangplan.model.fill import fill, stay_where_free
-from gangplan.model.occupancy import Fit, Occupancy
-from gangplan.model.outcome import Outcome, Status
+from gangplan.model.packing.assignment import Assignment
+from gangplan.model.packing.fill import fill, stay_where_free
+from gangplan.model.packing.occupancy import Fit, Occupancy
 from gangplan.model.terms import terms
+from gangplan.model.verifier.facts import JobFacts
+from gangplan.model.verifier.outcome import Outcome, Status
 
 _DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 _TOLERANCE = 1e-9

@@ -4,27 +4,24 @@ Two sides look at a round and share nothing but the domain, so that each can be 
 
 **The model's side** decides. In the order of a round:
 
-* the round as arrays: ``throughput`` and ``weights`` and ``switching`` (its constants), ``present`` (who runs
-  where and may stay), ``filters`` (who may go where), ``sites`` (nodes and pools), ``options`` and ``shapes``
-  (ways to run), ``table`` (what terms read) and ``pricing``, ``as_placed``, and ``instance``, which puts
-  them together;
-* the programme: ``layout`` (columns), ``rows``, ``formulation``, ``program`` (what solvers see), ``encode``
-  (a plan as column values), ``duality`` (what row prices prove), ``ease`` (a second programme that binds
-  better);
-* decisions without a solver: ``prices`` (and their bound), ``occupancy`` (what is free), ``fill``,
-  ``greedy``;
-* from a decision to a plan: ``assignment``, ``bind`` (counts to nodes), ``resize`` (in place), ``order``
-  (devices, kinds of action, who waits for whom);
-* words: ``explain`` (verdicts) and ``notices``.
+* ``instance/``: the round as arrays. Its constants, who runs where and may stay, who may go where, nodes and
+  pools, ways to run, and what each is worth; ``instance.instance`` puts them together.
+* ``prices/``: what places cost, and the bound that this proves.
+* ``packing/``: from a decision to a plan. What is free (``occupancy``), plans without a solver (``fill``,
+  ``price_greedy``), counts to nodes (``bind``, ``resize``), devices, kinds of action and who waits for whom
+  (``order``).
+* ``formulation/``: the integer programme. Columns (``layout``), ``rows``, ``formulate``, a plan as column
+  values (``encode``), what row prices prove (``duality``), a second programme that binds better (``ease``).
+* ``program``: what solvers see of it.
+* ``words/``: verdicts and notices.
 
-**The verifier's side** judges, from the round and a plan alone: ``facts`` (the constants once more, written
-anew), ``forced`` (who cannot stay, once more), ``reading`` and ``outcome`` and ``outcomes`` (what a plan does
-to each job), ``violation``, and ``verify``, which puts them together. It never imports the other side, nor
-that one it.
+**The verifier's side** judges, from the round and a plan alone: ``verifier/`` holds the constants once more,
+written anew, who cannot stay, what a plan does to each job, and ``verify``, which puts them together. It
+never imports the other side, nor that one it.
 
 They meet, side by side, in one file for each **term** (``terms/``: ``coefficients`` for the model,
 ``evaluate`` for the verifier) and each **constraint** (``constraints/``: ``rows`` for the model, where the
 programme has any, ``violations`` for the verifier). The next term or constraint is one new file there: it is
 found by scanning the folder, and its package's docstring and protocol say what it must offer. What it reads
-of a job is a new column of ``table`` on one side and a new field of ``facts`` on the other.
+of a job is a new column of ``instance.table`` on one side and a new field of ``verifier.facts`` on the other.
 """

@@ -147,7 +147,7 @@ class Placement:
         Raises:
             InvalidInputError: the request breaks the contract; a plan that breaks a rule is an answer.
         """
-        from gangplan.model.verify import verify
+        from gangplan.model.verifier.verify import verify
 
         del call  # nothing here runs long
         round_, plan = read_validate_plan_request(request)

@@ -38,9 +38,9 @@ from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
-from gangplan.model.facts import RoundFacts, round_facts
-from gangplan.model.outcome import Status
-from gangplan.model.verify import Verification, verify
+from gangplan.model.verifier.facts import RoundFacts, round_facts
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.verify import Verification, verify
 
 TOLERANCE = 1e-9
 """Values closer than this are equal; the plan with fewer disruptions wins then."""

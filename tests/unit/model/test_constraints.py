@@ -8,7 +8,7 @@ from gangplan.domain.plan import ActionKind, ForcedReason, Precondition
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.model.constraints import constraints
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import act, at, group, job, node, plan_of, round_of, taint, topology
 
 EVICT, KEEP, PLACE = ActionKind.EVICT, ActionKind.KEEP, ActionKind.PLACE

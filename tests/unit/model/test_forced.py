@@ -6,7 +6,7 @@ import pytest
 
 from gangplan.domain.cluster import NodeHealth, Toleration
 from gangplan.domain.plan import ForcedReason
-from gangplan.model.forced import forced_reasons
+from gangplan.model.verifier.forced import forced_reasons
 from gangplan.testing.builders import at, group, job, node, round_of, taint
 
 SICK = {"health": NodeHealth.UNHEALTHY}

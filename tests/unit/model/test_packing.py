@@ -13,11 +13,11 @@ from gangplan.domain.plan import RoundResult
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
-from gangplan.model.formulation import formulate
-from gangplan.model.instance import build_instance
-from gangplan.model.layout import build_layout
+from gangplan.model.formulation.formulate import formulate
+from gangplan.model.formulation.layout import build_layout
+from gangplan.model.instance.instance import build_instance
 from gangplan.model.program import SolveParameters
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import group, job, node, round_of, topology
 from gangplan_solvers import catalog
 

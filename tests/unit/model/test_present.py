@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gangplan.domain.plan import ForcedReason
-from gangplan.model.forced import forced_reasons
-from gangplan.model.present import present
+from gangplan.model.instance.present import present
+from gangplan.model.verifier.forced import forced_reasons
 from gangplan.testing.builders import at, group, job, node, round_of
 
 DRIVER = group("driver", gpus=0, cpu=1)

@@ -15,9 +15,9 @@ from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.model.constraints import capacity, row_families
-from gangplan.model.formulation import formulate
-from gangplan.model.instance import build_instance
-from gangplan.model.layout import build_layout
+from gangplan.model.formulation.formulate import formulate
+from gangplan.model.formulation.layout import build_layout
+from gangplan.model.instance.instance import build_instance
 from gangplan.model.program import Family, Program, SolveParameters
 from gangplan.testing.builders import at, group, job, node, round_of, topology
 from gangplan.testing.enumerate import best_plan

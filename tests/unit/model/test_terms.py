@@ -5,9 +5,9 @@ import pytest
 from gangplan.domain.cluster import Resources
 from gangplan.domain.plan import ActionKind, ForcedReason
 from gangplan.domain.policy import Policy
-from gangplan.model.facts import job_size, round_facts
 from gangplan.model.terms import terms
-from gangplan.model.verify import verify
+from gangplan.model.verifier.facts import job_size, round_facts
+from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import GIB, act, at, group, job, node, plan_of, round_of, topology
 
 EVICT, KEEP, PLACE = ActionKind.EVICT, ActionKind.KEEP, ActionKind.PLACE

@@ -11,7 +11,7 @@ from gangplan.domain.job import TaskSplit
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import InvalidInputError
-from gangplan.model.verify import verify
+from gangplan.model.verifier.verify import verify
 from gangplan.planning.generate import SIZES, TYPES, InstanceName, Size, generate, generate_named
 
 SCOPES = ("node", "rack", "spine", "cluster")

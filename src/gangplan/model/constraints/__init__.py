@@ -9,10 +9,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import Layout
-    from gangplan.model.reading import Reading
-    from gangplan.model.rows import Rows
-    from gangplan.model.violation import Violation
+    from gangplan.model.formulation.layout import Layout
+    from gangplan.model.formulation.rows import Rows
+    from gangplan.model.verifier.reading import Reading
+    from gangplan.model.verifier.violation import Violation
 
 
 class Constraint(Protocol):

@@ -12,15 +12,15 @@ import math
 from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import DeviceReporting, Node
-from gangplan.model.outcome import Status
-from gangplan.model.rows import Rows
-from gangplan.model.sites import DIMENSIONS
-from gangplan.model.violation import Violation
+from gangplan.model.formulation.rows import Rows
+from gangplan.model.instance.sites import DIMENSIONS
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import Layout, Room
+    from gangplan.model.formulation.layout import Layout, Room
     from gangplan.model.program import IntArray
-    from gangplan.model.reading import Change, Holding, Reading
+    from gangplan.model.verifier.reading import Change, Holding, Reading
 
 NAME = "capacity"
 RULES = (

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gangplan.model.outcome import Status
-from gangplan.model.rows import Rows
-from gangplan.model.violation import Violation
+from gangplan.model.formulation.rows import Rows
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import Layout
-    from gangplan.model.reading import Change, Reading
+    from gangplan.model.formulation.layout import Layout
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "disruption"
 RULES = ("disruption.limit", "disruption.not-pausable", "disruption.not-movable", "disruption.not-resizable")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import Node, NodeHealth
 from gangplan.domain.job import TaskGroup
-from gangplan.model.outcome import Status
-from gangplan.model.violation import Violation
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.reading import Reading
+    from gangplan.model.verifier.reading import Reading
 
 NAME = "eligibility"
 RULES = (

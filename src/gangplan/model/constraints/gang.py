@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gangplan.model.layout import ROOT, Flow, flow_of, is_direct
-from gangplan.model.rows import Rows
-from gangplan.model.violation import Violation
+from gangplan.model.formulation.layout import ROOT, Flow, flow_of, is_direct
+from gangplan.model.formulation.rows import Rows
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import Layout
+    from gangplan.model.formulation.layout import Layout
     from gangplan.model.program import IntArray
-    from gangplan.model.reading import Reading
+    from gangplan.model.verifier.reading import Reading
 
 NAME = "gang"
 RULES = ("gang.incomplete", "gang.count", "gang.mixed-types")

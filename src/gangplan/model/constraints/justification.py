@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gangplan.model.outcome import Status
-from gangplan.model.violation import Violation
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.reading import Reading
+    from gangplan.model.verifier.reading import Reading
 
 NAME = "justification"
 RULES = ("justification.none", "justification.no-gain", "justification.needless")

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.model.constraints.capacity import Use, add_use, amount, limits
-from gangplan.model.outcome import Status
-from gangplan.model.violation import Violation
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.reading import Change, Reading
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "order"
 RULES = (

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gangplan.model.rows import Rows
-from gangplan.model.violation import Violation
+from gangplan.model.formulation.rows import Rows
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.domain.queue import Queue
-    from gangplan.model.instance import Instance
-    from gangplan.model.layout import Layout
+    from gangplan.model.formulation.layout import Layout
+    from gangplan.model.instance.instance import Instance
     from gangplan.model.program import BoolArray
-    from gangplan.model.reading import Change, Holding, Reading
+    from gangplan.model.verifier.reading import Change, Holding, Reading
 
 NAME = "quota"
 RULES = ("quota.device-limit", "quota.device-limit-by-type")

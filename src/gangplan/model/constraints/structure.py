@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.domain.plan import Action, ActionKind
-from gangplan.model.outcome import Status
-from gangplan.model.rows import INFINITY, Rows
+from gangplan.model.formulation.rows import INFINITY, Rows
 from gangplan.model.terms import terms
-from gangplan.model.violation import Violation
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import Layout
-    from gangplan.model.reading import Change, Reading
+    from gangplan.model.formulation.layout import Layout
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "structure"
 RULES = (

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.domain.job import TaskGroup, TaskSplit
-from gangplan.model.layout import ROOT, flow_of
-from gangplan.model.outcome import Status
-from gangplan.model.rows import Rows
-from gangplan.model.sites import NO_DOMAIN
-from gangplan.model.violation import Violation
+from gangplan.model.formulation.layout import ROOT, flow_of
+from gangplan.model.formulation.rows import Rows
+from gangplan.model.instance.sites import NO_DOMAIN
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.layout import Domain, GangKind, GangRoom, Layout
-    from gangplan.model.reading import Change, Holding, Reading
+    from gangplan.model.formulation.layout import Domain, GangKind, GangRoom, Layout
+    from gangplan.model.verifier.reading import Change, Holding, Reading
 
 NAME = "topology"
 RULES = ("topology.required-level", "topology.whole-nodes")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from gangplan.domain.policy import Policy
-    from gangplan.model.facts import RoundFacts
-    from gangplan.model.outcome import Outcome
+    from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.table import OptionTable
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.outcome import Outcome
 
 
 class Term(Protocol):

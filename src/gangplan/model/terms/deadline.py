@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gangplan.model.outcome import Status
+from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
     from gangplan.domain.policy import Policy
-    from gangplan.model.facts import RoundFacts
-    from gangplan.model.outcome import Outcome
+    from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.table import OptionTable
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.outcome import Outcome
 
 NAME = "deadline"
 UNIT = "weighted requested devices on time"

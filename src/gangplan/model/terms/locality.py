@@ -13,10 +13,10 @@ import numpy as np
 
 if TYPE_CHECKING:
     from gangplan.domain.policy import Policy
-    from gangplan.model.facts import RoundFacts
-    from gangplan.model.outcome import Outcome
+    from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.table import OptionTable
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.outcome import Outcome
 
 NAME = "locality"
 UNIT = "weighted requested devices spread too wide"

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gangplan.model.outcome import Status
+from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
     from gangplan.domain.policy import Policy
-    from gangplan.model.facts import RoundFacts
-    from gangplan.model.outcome import Outcome
+    from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.table import OptionTable
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.outcome import Outcome
 
 NAME = "switching"
 UNIT = "device-rounds"

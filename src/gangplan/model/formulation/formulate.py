@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gangplan.model.constraints import row_families
-from gangplan.model.layout import Layout
+from gangplan.model.formulation.layout import Layout
 from gangplan.model.program import Family, Program
 
 

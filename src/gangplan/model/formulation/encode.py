@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gangplan.model.assignment import Assignment
-from gangplan.model.layout import ROOT, Domain, Layout, flow_of, is_direct
+from gangplan.model.formulation.layout import ROOT, Domain, Layout, flow_of, is_direct
+from gangplan.model.packing.assignment import Assignment
 from gangplan.model.program import FloatArray
 
 

@@ -17,9 +17,9 @@ from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
-from gangplan.model.facts import RoundFacts
-from gangplan.model.outcome import Outcome, Status
-from gangplan.model.violation import Violation
+from gangplan.model.verifier.facts import RoundFacts
+from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.violation import Violation
 
 
 class Held(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gangplan.model.layout import Layout
+from gangplan.model.formulation.layout import Layout
 from gangplan.model.program import Family, FloatArray, Program
 
 _SLACK = 1e-7

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gangplan.domain.job import Component, TaskGroup, TaskSplit
-from gangplan.model.sites import CPU_ONLY, Vector, task_vector
+from gangplan.model.instance.sites import CPU_ONLY, Vector, task_vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.model.constraints import constraints
-from gangplan.model.facts import RoundFacts, round_facts
-from gangplan.model.outcome import Outcome, Status
-from gangplan.model.reading import read_plan
 from gangplan.model.terms import terms
-from gangplan.model.violation import Violation
+from gangplan.model.verifier.facts import RoundFacts, round_facts
+from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.reading import read_plan
+from gangplan.model.verifier.violation import Violation
 
 
 @dataclass(frozen=True, slots=True)

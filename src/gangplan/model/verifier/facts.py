@@ -22,7 +22,7 @@ from gangplan.domain.plan import ForcedReason
 from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
-from gangplan.model.forced import forced_reasons
+from gangplan.model.verifier.forced import forced_reasons
 
 RHO_MIN, RHO_MAX = 0.25, 8.0
 """rho is clipped to this range before any power (decision 11)."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
-from gangplan.model.facts import RoundFacts, round_facts
-from gangplan.model.outcome import Outcome
-from gangplan.model.reading import read_plan
+from gangplan.model.verifier.facts import RoundFacts, round_facts
+from gangplan.model.verifier.outcome import Outcome
+from gangplan.model.verifier.reading import read_plan
 
 
 def outcomes(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> dict[str, Outcome]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gangplan.domain.job import Job, TaskPlacement
-from gangplan.model.sites import NO_DOMAIN, Nodes, Vector, task_vector
-from gangplan.model.throughput import Speeds
+from gangplan.model.instance.sites import NO_DOMAIN, Nodes, Vector, task_vector
+from gangplan.model.instance.throughput import Speeds
 
 
 @dataclass(frozen=True, slots=True)

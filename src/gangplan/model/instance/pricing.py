@@ -8,13 +8,13 @@ import numpy as np
 
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
-from gangplan.model.as_placed import AsPlaced
+from gangplan.model.instance.as_placed import AsPlaced
+from gangplan.model.instance.shapes import ShapeTable
+from gangplan.model.instance.switching import horizon_seconds, lost_seconds
+from gangplan.model.instance.table import OptionTable
+from gangplan.model.instance.throughput import size
 from gangplan.model.program import BoolArray, FloatArray, IntArray
-from gangplan.model.shapes import ShapeTable
-from gangplan.model.switching import horizon_seconds, lost_seconds
-from gangplan.model.table import OptionTable
 from gangplan.model.terms import terms
-from gangplan.model.throughput import size
 
 
 class Pricing:

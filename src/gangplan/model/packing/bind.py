@@ -13,12 +13,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gangplan.model.assignment import Assignment, Placed
-from gangplan.model.fill import fill, place_gangs, stay_where_free
-from gangplan.model.layout import ROOT, Domain, Flow, Layout, flow_of, is_direct
-from gangplan.model.occupancy import Fit, Occupancy, Taken, spots_of
+from gangplan.model.formulation.layout import ROOT, Domain, Flow, Layout, flow_of, is_direct
+from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.fill import fill, place_gangs, stay_where_free
+from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
+from gangplan.model.packing.resize import resize_in_place
 from gangplan.model.program import FloatArray, IntArray
-from gangplan.model.resize import resize_in_place
 
 
 @dataclass(frozen=True, slots=True)

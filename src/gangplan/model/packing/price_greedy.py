@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gangplan.model.assignment import Assignment, Placed
-from gangplan.model.fill import fill, place_gangs, stay_where_free
-from gangplan.model.instance import Instance
-from gangplan.model.occupancy import Fit, Occupancy
-from gangplan.model.prices import Prices
+from gangplan.model.instance.instance import Instance
+from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.fill import fill, place_gangs, stay_where_free
+from gangplan.model.packing.occupancy import Fit, Occupancy
+from gangplan.model.prices.by_type import Prices
 
 
 def price_greedy(instance: Instance, prices: Prices) -> Assignment:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from gangplan.model.assignment import Assignment, Placed
-from gangplan.model.instance import Instance
-from gangplan.model.occupancy import Fit, Occupancy, Taken, spots_of
-from gangplan.model.options import Option
-from gangplan.model.sites import NO_DOMAIN
+from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.options import Option
+from gangplan.model.instance.sites import NO_DOMAIN
+from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
 
 
 def keep_and_fill(instance: Instance) -> Assignment:

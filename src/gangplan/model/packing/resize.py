@@ -12,10 +12,10 @@ from collections.abc import Collection
 import numpy as np
 
 from gangplan.domain.job import TaskSplit
-from gangplan.model.instance import Instance
-from gangplan.model.occupancy import Occupancy
+from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.sites import NO_DOMAIN, admits, task_vector
+from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.program import IntArray
-from gangplan.model.sites import NO_DOMAIN, admits, task_vector
 
 Spots = tuple[tuple[int, tuple[int, ...]], ...]
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.model.instance import Instance
-from gangplan.model.options import Option
+from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.options import Option
+from gangplan.model.instance.sites import NO_DOMAIN
 from gangplan.model.program import FloatArray, IntArray
-from gangplan.model.sites import NO_DOMAIN
 
 ROOT = (0, 0)
 """Scope and domain index of the whole cluster."""

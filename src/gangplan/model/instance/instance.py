@@ -16,16 +16,16 @@ import numpy as np
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
-from gangplan.model.as_placed import as_placed
-from gangplan.model.filters import Filters
-from gangplan.model.options import Block, Option, Site
-from gangplan.model.present import present
-from gangplan.model.pricing import Pricing
+from gangplan.model.instance.as_placed import as_placed
+from gangplan.model.instance.filters import Filters
+from gangplan.model.instance.options import Block, Option, Site
+from gangplan.model.instance.present import present
+from gangplan.model.instance.pricing import Pricing
+from gangplan.model.instance.shapes import ShapeTable, build_shapes
+from gangplan.model.instance.sites import NO_DOMAIN, Nodes, Pools, Vector, admits, build_nodes, build_pools
+from gangplan.model.instance.throughput import Speeds, build_speeds
+from gangplan.model.instance.weights import base_weights, normalise, rho_unserved
 from gangplan.model.program import BoolArray, FloatArray, IntArray
-from gangplan.model.shapes import ShapeTable, build_shapes
-from gangplan.model.sites import NO_DOMAIN, Nodes, Pools, Vector, admits, build_nodes, build_pools
-from gangplan.model.throughput import Speeds, build_speeds
-from gangplan.model.weights import base_weights, normalise, rho_unserved
 
 SPLIT_COLUMNS = 192
 """Pools whose rows are not exact are split into their nodes while that adds at most so many columns, and"""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gangplan.domain.job import Component, TaskGroup
-from gangplan.model.options import (
+from gangplan.model.instance.options import (
     Choice,
     Option,
     Site,
@@ -25,9 +25,9 @@ from gangplan.model.options import (
     merge_key,
     merged,
 )
+from gangplan.model.instance.sites import CPU_ONLY
+from gangplan.model.instance.throughput import Speeds
 from gangplan.model.program import BoolArray, FloatArray, IntArray
-from gangplan.model.sites import CPU_ONLY
-from gangplan.model.throughput import Speeds
 
 _Entries = tuple[IntArray, IntArray, FloatArray, FloatArray]
 """Row, option, relative throughput and throughput, one entry per kept option of every row."""

@@ -14,11 +14,11 @@ import numpy as np
 
 from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan, Precondition
-from gangplan.model.as_placed import as_placed
-from gangplan.model.assignment import Assignment
-from gangplan.model.instance import Instance
+from gangplan.model.instance.as_placed import as_placed
+from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.sites import Vector, pins_devices
+from gangplan.model.packing.assignment import Assignment
 from gangplan.model.program import IntArray
-from gangplan.model.sites import Vector, pins_devices
 
 _ORDER = (ActionKind.EVICT, ActionKind.RESIZE, ActionKind.MIGRATE, ActionKind.PLACE, ActionKind.KEEP)
 

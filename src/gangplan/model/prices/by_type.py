@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.model.duality import price_out
-from gangplan.model.instance import Instance
-from gangplan.model.layout import Layout
+from gangplan.model.formulation.duality import price_out
+from gangplan.model.formulation.layout import Layout
+from gangplan.model.instance.instance import Instance
 from gangplan.model.program import FloatArray, Program
 
 STEPS = 80

@@ -7,11 +7,11 @@ from enum import Enum
 
 import numpy as np
 
-from gangplan.model.assignment import Placed
-from gangplan.model.instance import Instance, JobClass
-from gangplan.model.options import Option
+from gangplan.model.instance.instance import Instance, JobClass
+from gangplan.model.instance.options import Option
+from gangplan.model.instance.sites import NO_DOMAIN, task_vector
+from gangplan.model.packing.assignment import Placed
 from gangplan.model.program import IntArray
-from gangplan.model.sites import NO_DOMAIN, task_vector
 
 Taken = list[tuple[int, int]]
 """Node indices and how many copies of a block each got."""

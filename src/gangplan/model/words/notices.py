@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gangplan.domain.plan import Notice
 from gangplan.domain.round import Round
-from gangplan.model.instance import Instance
-from gangplan.model.sites import admits
+from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.sites import admits
 
 
 def notices(instance: Instance) -> tuple[Notice, ...]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.plan import Verdict, VerdictKind
-from gangplan.model.assignment import Assignment
-from gangplan.model.instance import Instance, JobClass, build_instance
-from gangplan.model.occupancy import Occupancy
-from gangplan.model.options import Block, Option
+from gangplan.model.instance.instance import Instance, JobClass, build_instance
+from gangplan.model.instance.options import Block, Option
+from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits
+from gangplan.model.packing.assignment import Assignment
+from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.program import BoolArray, IntArray
-from gangplan.model.sites import DIMENSIONS, NO_DOMAIN, admits
 
 _UNITS = {"devices": "devices", "cpu": "milli-CPU", "memory": "bytes"}
 

@@ -1,0 +1,1 @@
+"""The round as arrays: names become indices here, and nowhere else."""

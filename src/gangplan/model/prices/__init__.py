@@ -1,0 +1,1 @@
+"""Prices of places, and the bounds that they prove."""

@@ -1,0 +1,1 @@
+"""What the answer says in words: verdicts and notices."""
