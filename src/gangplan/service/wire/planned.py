@@ -15,6 +15,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from gangplan.service.wire.built import sets_built_fields_only
 from gangplan.service.wire.fields import Fields
 from gangplan.v1 import options_pb2, placement_service_pb2
 
@@ -43,6 +44,8 @@ def refuse_planned(message: Message, path: str, fields: Fields) -> None:
 
     Planned messages are followed down to the values that are set in them.
     """
+    if sets_built_fields_only(message):
+        return
     _scan(message, _watched(message.DESCRIPTOR), path, fields)
     bare = type(message)()
     bare.CopyFrom(message)
