@@ -1,4 +1,4 @@
-"""The contract as far as it is built, as message types of its own: what they cannot hold is planned or unknown.
+"""The contract as far as it is built, in message types of its own: all that they cannot hold is refused.
 
 Looking at every field of a request for 50,000 jobs from Python takes longer than reading it. So the contract
 is made a second time, without planned fields and enum values and with closed enums: a message that comes out

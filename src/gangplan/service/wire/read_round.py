@@ -7,10 +7,11 @@ from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.engine.parameters import PlanParameters
 from gangplan.service.wire.fields import Fields
+from gangplan.service.wire.known import Known
 from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_answer import read_actions
 from gangplan.service.wire.read_cluster import read_accelerators, read_cluster
-from gangplan.service.wire.read_job import Known, read_jobs
+from gangplan.service.wire.read_job import read_jobs
 from gangplan.service.wire.read_parameters import read_parameters
 from gangplan.service.wire.read_policy import read_policy
 from gangplan.service.wire.read_queue import read_queues

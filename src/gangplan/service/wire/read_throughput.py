@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import MappingProxyType
 
@@ -9,6 +10,8 @@ from gangplan.domain.job import ThroughputProfile
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.v1 import throughput_pb2
+
+_Cell = tuple[str, int, str]
 
 
 def read_profiles(
@@ -20,37 +23,76 @@ def read_profiles(
 ) -> tuple[ThroughputProfile, ...]:
     """The shared profiles; every cell with known names, and each cell once."""
     seen: dict[str, str] = {}
+    grids = _Grids(types, scopes, fields)
     profiles = []
     for index, message in enumerate(messages):
         here = f"{path}profiles[{index}]."
         name = fields.name(message.name, here, "name")
         fields.unique(seen, name, f"{here}name")
-        profiles.append(ThroughputProfile(name, _read_cells(message, here, types, scopes, fields)))
+        values = list(message.throughputs)
+        profiles.append(ThroughputProfile(name, MappingProxyType(grids.read(message, values, here))))
     return tuple(profiles)
 
 
-def _read_cells(
-    message: throughput_pb2.ThroughputProfile,
-    path: str,
-    types: frozenset[str],
-    scopes: frozenset[str],
-    fields: Fields,
-) -> MappingProxyType[tuple[str, int, str], float]:
-    size = len(message.throughputs)
-    for name in ("accelerator_types", "counts", "scopes"):
-        length = len(getattr(message, name))
-        if length != size:
-            fields.refuse(
-                f"{path}{name}", f"has {length} entries beside {size} throughputs; they run in parallel"
-            )
-    cells: dict[tuple[str, int, str], float] = {}
-    columns = (message.accelerator_types, message.counts, message.scopes, message.throughputs)
-    for index, (type_, count, scope, value) in enumerate(zip(*columns, strict=False)):
-        fields.known(type_, types, path, f"accelerator_types[{index}]", "catalogued accelerator type")
-        fields.known(scope, scopes, path, f"scopes[{index}]", "level")
-        fields.integer(count, path, f"counts[{index}]", 1, limits.TASKS)
-        fields.real(value, path, f"throughputs[{index}]", 0.0, limits.THROUGHPUT)
-        if (type_, count, scope) in cells:
-            fields.refuse(f"{path}throughputs[{index}]", f"({type_}, {count}, {scope}) is there twice")
-        cells[type_, count, scope] = value
-    return MappingProxyType(cells)
+class _Grids:
+    """Reads cells; those of profiles that list the same types, counts and scopes are looked at once.
+
+    Args:
+        types: catalogued accelerator types.
+        scopes: level names.
+        fields: collects what is wrong.
+    """
+
+    def __init__(self, types: frozenset[str], scopes: frozenset[str], fields: Fields) -> None:
+        self._types = types
+        self._scopes = scopes
+        self._fields = fields
+        self._known: dict[bytes, tuple[_Cell, ...]] = {}
+        self._bare = throughput_pb2.ThroughputProfile()
+
+    def read(
+        self, message: throughput_pb2.ThroughputProfile, values: list[float], path: str
+    ) -> dict[_Cell, float]:
+        """The cells of a profile with their throughputs, ``values``."""
+        self._bare.CopyFrom(message)
+        self._bare.ClearField("name")
+        self._bare.ClearField("throughputs")
+        key = self._bare.SerializeToString(deterministic=True)
+        cells = self._known.get(key)
+        if cells is not None and len(cells) == len(values) and _all_in_range(values):
+            return dict(zip(cells, values, strict=True))
+        before = len(self._fields.invalid)
+        found = self._checked(message, values, path)
+        if len(self._fields.invalid) == before:
+            self._known[key] = tuple(found)
+        return found
+
+    def _checked(
+        self, message: throughput_pb2.ThroughputProfile, values: list[float], path: str
+    ) -> dict[_Cell, float]:
+        fields = self._fields
+        columns = (list(message.accelerator_types), list(message.counts), list(message.scopes), values)
+        for name, column in zip(("accelerator_types", "counts", "scopes"), columns, strict=False):
+            if len(column) != len(values):
+                fields.refuse(
+                    f"{path}{name}",
+                    f"has {len(column)} entries beside {len(values)} throughputs; they run in parallel",
+                )
+        cells: dict[_Cell, float] = {}
+        for index, (type_, count, scope, value) in enumerate(zip(*columns, strict=False)):
+            at = f"[{index}]"
+            fields.known(type_, self._types, path, f"accelerator_types{at}", "catalogued accelerator type")
+            fields.known(scope, self._scopes, path, f"scopes{at}", "level")
+            fields.integer(count, path, f"counts{at}", 1, limits.TASKS)
+            fields.real(value, path, f"throughputs{at}", 0.0, limits.THROUGHPUT)
+            if (type_, count, scope) in cells:
+                fields.refuse(f"{path}throughputs[{index}]", f"({type_}, {count}, {scope}) is there twice")
+            cells[type_, count, scope] = value
+        return cells
+
+
+def _all_in_range(values: list[float]) -> bool:
+    """Whether all throughputs are numbers from 0 to the limit; the sum is NaN if one of them is."""
+    return not values or (
+        not math.isnan(sum(values)) and min(values) >= 0.0 and max(values) <= limits.THROUGHPUT
+    )
