@@ -69,12 +69,12 @@ proto-check: $(READY) ## check the contract: style, generated code, no breaking 
 	.ci/proto-check
 
 .PHONY: bench
-bench: $(READY) ## run the benchmarks in full
-	$(PY) benchmarks/run.py $(BENCH_ARGS)
+bench: $(READY) ## run the targets' benchmarks in full (BENCH_ARGS="--only L -o build/rows.jsonl")
+	$(PY) -m gangplan.cli.main bench run --suite targets $(BENCH_ARGS)
 
 .PHONY: bench-smoke
 bench-smoke: $(READY) ## run the small benchmarks, in a minute or two
-	$(PY) benchmarks/run.py --smoke $(BENCH_ARGS)
+	$(PY) -m gangplan.cli.main bench run --suite smoke $(BENCH_ARGS)
 
 .PHONY: clean
 clean: ## remove caches and build products (the environment stays: rm -r .venv)

@@ -58,7 +58,7 @@ def application(verb: str | None = None) -> typer.Typer:
     """
     import typer
 
-    from gangplan.cli import check, import_trace, scenario, serve, solve, solvers
+    from gangplan.cli import bench, check, import_trace, scenario, serve, solve, solvers
 
     app = _typer(help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.")
 
@@ -85,7 +85,7 @@ def application(verb: str | None = None) -> typer.Typer:
     for command in verbs:
         name = command.__name__
         app.command(name, help=command.__doc__)(command if verb in (None, name) else _never_called)
-    for name, group in (("scenario", scenario), ("import", import_trace)):
+    for name, group in (("scenario", scenario), ("import", import_trace), ("bench", bench)):
         inner = _typer(help=group.HELP)
         for command in group.VERBS if verb in (None, name) else ():
             inner.command(command.__name__)(command)

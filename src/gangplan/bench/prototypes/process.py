@@ -1,7 +1,8 @@
 """Runs inside the prototypes' own interpreter: writes an instance out, or solves it with their whole model.
 
-    python prototype_process.py FOLDER export SIZE SEED OCCUPANCY FILE
-    python prototype_process.py FOLDER solve SIZE SEED OCCUPANCY SOLVER SETTINGS SECONDS
+    python process.py FOLDER export SIZE SEED OCCUPANCY FILE
+    python process.py FOLDER solve SIZE SEED OCCUPANCY SOLVER SETTINGS SECONDS
+    python process.py FOLDER pipeline SIZE SEED OCCUPANCY SECONDS
 
 ``SETTINGS`` is ``same`` (one thread, relative gap 1e-7, no gangs of two half nodes: what ours solves) or
 ``own`` (theirs: relative gap 1e-4, two threads for HiGHS, all columns). The last line of the output is the
@@ -11,6 +12,7 @@ instance.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -24,11 +26,17 @@ COLUMNS = "cj ct cc cb cm cs cu ck cr".split()
 PRICE_STEPS = 400
 
 
+def _theirs(name: str) -> Any:
+    """A module of the prototypes, which are found by path."""
+    return importlib.import_module(name)
+
+
 def make(size: str, seed: int, occupancy: float, *, spreads: bool) -> tuple[Any, float]:
     """The instance, and the seconds that its columns took."""
-    import gen
+    gen = _theirs("gen")
     import numpy as np
-    import steady
+
+    steady = _theirs("steady")
 
     instance = steady.gen_steady(size, seed, occ=occupancy)
     began = time.perf_counter()
@@ -44,7 +52,7 @@ def make(size: str, seed: int, occupancy: float, *, spreads: bool) -> tuple[Any,
 
 def export(size: str, seed: int, occupancy: float, file: Path) -> dict[str, Any]:
     """Write the instance's arrays and its columns."""
-    import gen
+    gen = _theirs("gen")
     import numpy as np
 
     instance, _ = make(size, seed, occupancy, spreads=False)
@@ -55,8 +63,8 @@ def export(size: str, seed: int, occupancy: float, file: Path) -> dict[str, Any]
 
 def solve(size: str, seed: int, occupancy: float, solver: str, settings: str, limit: float) -> dict[str, Any]:
     """Solve the whole F3 model, from the price greedy's plan on, and bind the solution."""
-    import f3
-    import f5
+    f3 = _theirs("f3")
+    f5 = _theirs("f5")
 
     same = settings == "same"
     _warm_up(solver, limit, same=same)
@@ -95,10 +103,41 @@ def solve(size: str, seed: int, occupancy: float, solver: str, settings: str, li
     }
 
 
+def pipeline(size: str, seed: int, occupancy: float, limit: float) -> dict[str, Any]:
+    """Their whole pipeline (``t14.py``), which compiles itself on a small instance when it is loaded.
+
+    Its own gaps leave out ``u0``, what stopping everything would cost; these hold it, as ours do
+    (decision 22).
+    """
+    import resource
+
+    arguments, sys.argv = sys.argv, sys.argv[:1]
+    t14 = _theirs("t14")
+
+    sys.argv = arguments
+    instance, columns_s = make(size, seed, occupancy, spreads=True)
+    value, bound, seconds, events, more = t14.pipe(instance, limit)
+    return {
+        "objective": float(value + instance.u0),
+        "bound": float(bound + instance.u0),
+        "wall_s": columns_s + seconds,
+        "events": [[columns_s + at, float(found + instance.u0)] for at, found in events],
+        "columns": int(more["cols"]),
+        "unbound_gangs": int(more["fail"]),
+        "seconds_by_phase": {
+            "columns": columns_s,
+            "dual": more["td"],
+            "relax": more["tlp"],
+            "solve": more["tmip"],
+        },
+        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
 def _warm_up(solver: str, limit: float, *, same: bool) -> None:
     """Once through everything on a small instance, so that nothing is compiled or loaded while measuring."""
-    import f3
-    import f5
+    f3 = _theirs("f3")
+    f5 = _theirs("f5")
 
     instance, _ = make("S", 9, 0.5, spreads=True)
     prices = f5.Lag(instance)
@@ -112,8 +151,8 @@ def _warm_up(solver: str, limit: float, *, same: bool) -> None:
 def _solve(
     instance: Any, model: Any, start: Any, solver: str, limit: float, *, same: bool
 ) -> tuple[dict[str, Any], Any, dict[str, float]]:
-    import cps
-    import mip
+    cps = _theirs("cps")
+    mip = _theirs("mip")
     import numpy as np
 
     if solver == "highs":
@@ -151,10 +190,12 @@ def main() -> None:
     sys.path[:] = [folder, *(path for path in sys.path if path != here)]
     if verb == "export":
         row = export(size, int(seed), float(occupancy), Path(rest[0]))
+    elif verb == "pipeline":
+        row = pipeline(size, int(seed), float(occupancy), float(rest[0]))
     else:
         solver, settings, seconds = rest
         row = solve(size, int(seed), float(occupancy), solver, settings, float(seconds))
-    print(json.dumps(row))
+    sys.stdout.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Rounds made of a prototype's instances, so that both solve the same thing.
 
-The prototype draws an instance as arrays; its own process writes them to a file (``prototype_process.py``),
+The prototype draws an instance as arrays; its own process writes them to a file (``process.py``),
 and this reads them. Nothing of the prototype is imported here.
 
 What is the same: racks, nodes, who runs where, counts, types, throughput by type, count and scope, device

@@ -15,8 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 HERE = Path(__file__).parent
-_PACKAGES = ("gangplan", "gangplan_solvers")
-_DRIVERS = ("cases.py", "measure.py", "prototype_instances.py", "prototype_process.py")
+PACKAGES = ("gangplan", "numpy", "highspy", "ortools", "pulp", "numba", "grpcio", "protobuf", "pyscipopt")
+"""Whose versions stand in every row, where installed."""
+_CODE = ("gangplan", "gangplan_solvers")
+_UNMEASURED = ("cli", "bench/report", "observe", "testing")
+"""Rooms whose code changes no figure."""
 _STEPS, _FLOATS = 400_000, 400_000
 
 
@@ -58,9 +61,9 @@ def describe() -> Mapping[str, str | int]:
 
 @functools.cache
 def versions(*packages: str) -> Mapping[str, str]:
-    """Python's version and those of the packages that are installed."""
+    """Python's version and those of the packages that are installed; by default of :data:`PACKAGES`."""
     found = {"python": platform.python_version()}
-    for name in packages:
+    for name in packages or PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -72,13 +75,13 @@ def versions(*packages: str) -> Mapping[str, str]:
 def code() -> str:
     """Twelve hexadecimal digits that change with any line of what is measured or measures."""
     digest = hashlib.sha256()
-    for package in _PACKAGES:
+    for package in _CODE:
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(f"{package}/{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    for name in _DRIVERS:
-        digest.update(f"{name}\0".encode() + (HERE / name).read_bytes())
+                name = path.relative_to(folder).as_posix()
+                if not name.startswith(_UNMEASURED):
+                    digest.update(f"{package}/{name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -99,26 +102,60 @@ def revision() -> str:
     return done.stdout.strip()
 
 
-def peak_bytes() -> dict[int, int]:
-    """Peak resident size of this process and of its children, by process id.
+def peak_bytes(root: int | None = None) -> dict[int, int]:
+    """Peak resident size of a process and of all below it, by process id.
 
-    The kernel's figure for this program alone: what a process held before it became this program (which the
-    resource usage counts as well) is left out.
+    The kernel's figure for each program alone: what a process held before it became this program (which the
+    resource usage counts as well) is left out. What has ended is not counted.
+
+    Args:
+        root: id of the process; None: this one.
     """
-    mine = os.getpid()
-    sizes = {mine: _peak(Path("/proc/self/status"))[1]}
+    return {pid: peak for pid, (peak, _) in _sizes(os.getpid() if root is None else root).items()}
+
+
+def resident_bytes(root: int) -> int:
+    """Present resident size of a process and of all below it, together."""
+    return sum(now for _, now in _sizes(root).values())
+
+
+def _sizes(root: int) -> dict[int, tuple[int, int]]:
+    """Peak and present resident bytes of a process and of all below it."""
+    parents: dict[int, int] = {}
+    sizes: dict[int, tuple[int, int]] = {}
     for status in Path("/proc").glob("[0-9]*/status"):
-        parent, peak = _peak(status)
-        if parent == mine:
-            sizes[int(status.parent.name)] = peak
-    return sizes
+        pid = int(status.parent.name)
+        parents[pid], *both = _status(status)
+        sizes[pid] = (both[0], both[1])
+    found = {root}
+    grew = True
+    while grew:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= more
+        grew = bool(more)
+    return {pid: sizes[pid] for pid in sorted(found) if pid in sizes}
 
 
-def _peak(status: Path) -> tuple[int, int]:
-    """Parent's id and peak resident bytes; zeros when the process is gone."""
+def _status(status: Path) -> tuple[int, int, int]:
+    """Parent's id, peak and present resident bytes; zeros when the process is gone."""
     try:
         lines = status.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return 0, 0
+        return 0, 0, 0
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
-    return int(fields.get("PPid", "0")), int(fields.get("VmHWM", "0").split()[0]) * 1024
+
+    def kibibytes(name: str) -> int:
+        return int(fields.get(name, "0").split()[0]) * 1024
+
+    return int(fields.get("PPid", "0")), kibibytes("VmHWM"), kibibytes("VmRSS")
+
+
+def out_of_memory_kills() -> int:
+    """How many processes the system has ended for want of memory; 0 where it does not say."""
+    try:
+        for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    except OSError:
+        pass
+    return 0

@@ -1,0 +1,79 @@
+"""A service of our own for one run: ``gangplan serve`` in its own process on a free loopback port."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MESSAGE_MEBIBYTES = 1024
+_START_SECONDS = 120.0
+_STOP_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service that answers.
+
+    Attributes:
+        address: ``host:port``.
+        process: its id.
+        start_s: seconds from its start until it answered, solver processes warm.
+    """
+
+    address: str
+    process: int
+    start_s: float
+
+
+@contextlib.contextmanager
+def service() -> Iterator[Service]:
+    """Start one, and end it afterwards.
+
+    Raises:
+        RuntimeError: it does not get ready in time; the message says why.
+    """
+    began = time.perf_counter()
+    serve = ["serve", "--port", "0", "--slots", "1", "--log-level", "warning"]
+    serve += ["--max-message-mib", str(MESSAGE_MEBIBYTES), "--grace", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gangplan.cli.main", *serve],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Service(_first_line(process), process.pid, time.perf_counter() - began)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _first_line(process: subprocess.Popen[str]) -> str:
+    """The address, which the process prints first."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        if process.stdout is not None:
+            lines.put(process.stdout.readline())
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        line = lines.get(timeout=_START_SECONDS).strip()
+    except queue.Empty:
+        raise RuntimeError(f"the service was not ready within {_START_SECONDS:.0f} s") from None
+    if not line:
+        raise RuntimeError(f"the service ended at its start with exit code {process.wait(_STOP_SECONDS)}")
+    return line
