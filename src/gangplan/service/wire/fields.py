@@ -77,10 +77,9 @@ class Fields:
 
     def name(self, value: str, path: str, name: str) -> str:
         """A name: not empty, not over-long, printable, no space at either end."""
-        if value in self._known:
-            return value
-        if self._is_name(value, path, name):
-            self._known.add(value)
+        known = self._known
+        if value not in known and self._is_name(value, path, name):
+            known.add(value)
         return value
 
     def optional_name(self, value: str, path: str, name: str) -> str | None:
@@ -89,6 +88,8 @@ class Fields:
 
     def text(self, value: str, path: str, name: str) -> str:
         """Free text that may be empty: not over-long, without control characters."""
+        if not value:
+            return value
         if len(value) > limits.NAME_LENGTH:
             self.refuse(
                 f"{path}{name}", f"has {len(value):,} characters; at most {limits.NAME_LENGTH} are allowed"
@@ -146,6 +147,8 @@ class Fields:
             self.refuse(f"{path}{name}", f"no {what} is named {value!r}")
 
     def _is_name(self, value: str, path: str, name: str) -> bool:
+        if 0 < len(value) <= limits.NAME_LENGTH and value.isprintable() and value == value.strip():
+            return True
         if not value:
             self.refuse(f"{path}{name}", "must not be empty")
         elif len(value) > limits.NAME_LENGTH:
@@ -154,7 +157,7 @@ class Fields:
             )
         elif value != value.strip():
             self.refuse(f"{path}{name}", f"{value!r} must not begin or end with space")
-        elif not value.isprintable() and any(unicodedata.category(c) == "Cc" for c in value):
+        elif any(unicodedata.category(c) == "Cc" for c in value):
             self.refuse(f"{path}{name}", f"{value!r} must not contain control characters")
         else:
             return True

@@ -18,7 +18,7 @@ class Known:
         queues: queues.
         profiles: throughput profiles.
         nodes: the cluster's nodes by name.
-        taken: path of the placement that holds a device, by (node, index); filled while reading.
+        taken: path of the placement that holds a device, by node and index; filled while reading.
     """
 
     types: frozenset[str]
@@ -26,4 +26,4 @@ class Known:
     queues: frozenset[str]
     profiles: frozenset[str]
     nodes: Mapping[str, Node]
-    taken: dict[tuple[str, int], str] = field(default_factory=dict)
+    taken: dict[str, dict[int, str]] = field(default_factory=dict)

@@ -202,7 +202,12 @@ def check_indices(
     indices: Sequence[int], path: str, device_count: int | None, fields: Fields
 ) -> frozenset[int]:
     """Device indices, each once and in range; ``device_count`` None is a node that is not there."""
-    devices: set[int] = set()
+    devices = frozenset(indices)
+    if len(devices) == len(indices) and (
+        not devices or (min(devices) >= 0 and (device_count is None or max(devices) < device_count))
+    ):
+        return devices
+    seen: set[int] = set()
     for position, index in enumerate(indices):
         if index < 0 or (device_count is not None and index >= device_count):
             last = (
@@ -213,10 +218,10 @@ def check_indices(
                 else "; the node has none"
             )
             fields.refuse(f"{path}[{position}]", f"{index} is no device index: they go from 0{last}")
-        elif index in devices:
+        elif index in seen:
             fields.refuse(f"{path}[{position}]", f"device {index} is listed twice")
-        devices.add(index)
-    return frozenset(devices)
+        seen.add(index)
+    return devices
 
 
 def _read_taint(message: cluster_pb2.Taint, path: str, fields: Fields) -> Taint:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from google.protobuf.message import DecodeError
+
 from gangplan.domain.cluster import Resources, Toleration
 from gangplan.domain.job import Component, TaskGroup, TaskSplit
 from gangplan.service.wire import limits
@@ -17,6 +19,9 @@ DEFAULT_GROUP = "worker"
 
 _SPLITS = {job_pb2.TASK_SPLIT_WHOLE_NODES: TaskSplit.WHOLE_NODES}
 _NOTHING = Resources()
+_PROFILE_TAG = job_pb2.TaskGroup.PROFILE_FIELD_NUMBER << 3 | 2
+_SHORT = 127
+"""Longest name whose length is one byte on the wire."""
 
 
 class Components:
@@ -30,8 +35,7 @@ class Components:
     def __init__(self, known: Known, fields: Fields) -> None:
         self._known = known
         self._fields = fields
-        self._found: dict[bytes, Component] = {}
-        self._bare = job_pb2.Component()
+        self._found: dict[_Around, Component] = {}
 
     def read(self, messages: Sequence[job_pb2.Component], path: str) -> Component:
         """The job's one component; more are planned."""
@@ -51,48 +55,73 @@ class Components:
         return components[0]
 
     def _read_one(self, message: job_pb2.Component, path: str) -> Component:
-        bare = self._bare
-        bare.CopyFrom(message)
-        profiles = []
-        for group in bare.task_groups:
-            profiles.append(group.profile)
-            group.ClearField("profile")
-        key = bare.SerializeToString(deterministic=True)
-        like = self._found.get(key)
-        if like is not None and all(not name or name in self._known.profiles for name in profiles):
-            return _with_profiles(like, profiles)
+        groups = message.task_groups
+        if len(groups) != 1:
+            return _read_component(message, f"{path}components[0].", self._known, self._fields)
+        profile = groups[0].profile
+        around = _around(message.SerializeToString(), profile)
+        like = self._found.get(around)
+        if like is not None and (not profile or profile in self._known.profiles):
+            group = like.task_groups[0]
+            if group.profile != (profile or None):
+                group = _with_profile(group, profile)
+            return Component((group,), like.required_level, like.preferred_level)
         fields = self._fields
         before = len(fields.invalid) + len(fields.unsupported)
         component = _read_component(message, f"{path}components[0].", self._known, fields)
-        if len(fields.invalid) + len(fields.unsupported) == before:
-            self._found[key] = component
+        if len(fields.invalid) + len(fields.unsupported) == before and _is_around(around, profile):
+            self._found[around] = component
         return component
 
 
-def _with_profiles(like: Component, profiles: Sequence[str]) -> Component:
-    """``like`` with another profile for each group; itself where they are the same."""
-    groups = []
-    changed = False
-    for group, name in zip(like.task_groups, profiles, strict=True):
-        if (name or None) == group.profile:
-            groups.append(group)
-            continue
-        changed = True
-        groups.append(
-            TaskGroup(
-                group.name,
-                group.count,
-                group.allowed_counts,
-                group.devices_per_task,
-                group.resources_per_task,
-                group.accelerator_types,
-                name or None,
-                group.split,
-                group.node_selector,
-                group.tolerations,
-            )
+_Around = tuple[bytes, int, bytes]
+"""Bytes of a component before its profile's name, the name's length, and the bytes after it."""
+
+
+def _around(encoded: bytes, profile: str) -> _Around:
+    """Where a component names its profile; without one, or with one that is not found, all is before."""
+    name = profile.encode()
+    if not name:
+        return encoded, 0, b""
+    before, _, after = encoded.partition(b"%c%c%b" % (_PROFILE_TAG, len(name) & 0x7F, name))
+    return before, len(name), after
+
+
+def _is_around(around: _Around, profile: str) -> bool:
+    """Whether what lies between the two parts is the profile and nothing else that looks like it.
+
+    Then every component with the same parts is the same but for the profile's name: another name of the same
+    length in between must be read as the profile.
+    """
+    before, length, after = around
+    if not length:
+        return not profile
+    if length > _SHORT:
+        return False
+    other = ("a" if profile[0] != "a" else "b") * length
+    try:
+        found = job_pb2.Component.FromString(
+            b"%b%c%c%b%b" % (before, _PROFILE_TAG, length, other.encode(), after)
         )
-    return Component(tuple(groups), like.required_level, like.preferred_level) if changed else like
+    except DecodeError:
+        return False
+    return len(found.task_groups) == 1 and found.task_groups[0].profile == other
+
+
+def _with_profile(like: TaskGroup, name: str) -> TaskGroup:
+    """``like`` with the profile of that name, none where it is empty."""
+    return TaskGroup(
+        like.name,
+        like.count,
+        like.allowed_counts,
+        like.devices_per_task,
+        like.resources_per_task,
+        like.accelerator_types,
+        name or None,
+        like.split,
+        like.node_selector,
+        like.tolerations,
+    )
 
 
 def _read_component(message: job_pb2.Component, path: str, known: Known, fields: Fields) -> Component:

@@ -17,7 +17,7 @@ def read_running(
     path: str,
     groups: frozenset[str],
     nodes: Mapping[str, Node],
-    taken: dict[tuple[str, int], str],
+    taken: dict[str, dict[int, str]],
     fields: Fields,
 ) -> Running:
     """Where a job runs.
@@ -31,7 +31,7 @@ def read_running(
         path: where it stands.
         groups: the job's task groups.
         nodes: the cluster's nodes by name.
-        taken: path of the placement that holds a device, by (node, index); added to.
+        taken: path of the placement that holds a device, by node and index; added to.
         fields: collects what is wrong.
     """
     if not message.placements:
@@ -40,23 +40,27 @@ def read_running(
         )
     placements = read_placements(message.placements, path, groups, fields)
     for index, placement in enumerate(placements):
-        here = f"{path}placements[{index}]"
         node = nodes.get(placement.node)
+        if not placement.devices:
+            continue
+        here = f"{path}placements[{index}]"
+        if node is not None and node.device_reporting is DeviceReporting.COUNT_ONLY:
+            fields.refuse(f"{here}.devices", f"node {node.name!r} is COUNT_ONLY: it has no device indices")
+            continue
+        count = None if node is None else node.device_count
+        devices = check_indices(message.placements[index].devices[:], f"{here}.devices", count, fields)
         if node is None:
-            check_indices(message.placements[index].devices, f"{here}.devices", None, fields)
-        elif node.device_reporting is DeviceReporting.COUNT_ONLY:
-            if placement.devices:
+            continue
+        held = taken.setdefault(node.name, {})
+        if held.keys().isdisjoint(devices):
+            held.update(dict.fromkeys(devices, here))
+            continue
+        for device in sorted(devices):
+            first = held.setdefault(device, here)
+            if first is not here:
                 fields.refuse(
-                    f"{here}.devices", f"node {node.name!r} is COUNT_ONLY: it has no device indices"
+                    f"{here}.devices", f"device {device} of node {node.name!r} is also held at {first}"
                 )
-        else:
-            check_indices(message.placements[index].devices, f"{here}.devices", node.device_count, fields)
-            for device in dict.fromkeys(placement.devices):
-                first = taken.setdefault((node.name, device), here)
-                if first is not here:
-                    fields.refuse(
-                        f"{here}.devices", f"device {device} of node {node.name!r} is also held at {first}"
-                    )
     return Running(
         placements,
         fields.instant(message.started_at, path, "started_at") if message.HasField("started_at") else None,
@@ -74,8 +78,10 @@ def read_placements(
     placements = []
     for index, message in enumerate(messages):
         here = f"{path}placements[{index}]"
-        group = fields.name(message.group, here, ".group") if groups is None else message.group
-        if groups is not None and group not in groups:
+        group = message.group
+        if groups is None:
+            fields.name(group, here, ".group")
+        elif group not in groups:
             fields.refuse(f"{here}.group", f"the job has no task group {group!r}")
         node = fields.name(message.node, here, ".node")
         if (group, node) in seen:
@@ -84,5 +90,5 @@ def read_placements(
             )
         seen.add((group, node))
         tasks = fields.integer(message.tasks, here, ".tasks", 1, limits.TASKS)
-        placements.append(TaskPlacement(group, node, tasks, tuple(sorted(message.devices))))
+        placements.append(TaskPlacement(group, node, tasks, tuple(sorted(message.devices[:]))))
     return tuple(placements)

@@ -29,7 +29,7 @@ def read_profiles(
         here = f"{path}profiles[{index}]."
         name = fields.name(message.name, here, "name")
         fields.unique(seen, name, f"{here}name")
-        values = list(message.throughputs)
+        values = message.throughputs[:]
         profiles.append(ThroughputProfile(name, MappingProxyType(grids.read(message, values, here))))
     return tuple(profiles)
 
@@ -54,10 +54,11 @@ class _Grids:
         self, message: throughput_pb2.ThroughputProfile, values: list[float], path: str
     ) -> dict[_Cell, float]:
         """The cells of a profile with their throughputs, ``values``."""
-        self._bare.CopyFrom(message)
-        self._bare.ClearField("name")
-        self._bare.ClearField("throughputs")
-        key = self._bare.SerializeToString(deterministic=True)
+        bare = self._bare
+        bare.CopyFrom(message)
+        bare.ClearField("name")
+        bare.ClearField("throughputs")
+        key = bare.SerializeToString()
         cells = self._known.get(key)
         if cells is not None and len(cells) == len(values) and _all_in_range(values):
             return dict(zip(cells, values, strict=True))
