@@ -6,6 +6,7 @@ from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.engine.parameters import PlanParameters
+from gangplan.garbage import collector_held_off
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
 from gangplan.service.wire.planned import refuse_planned
@@ -30,8 +31,9 @@ def read_round_request(request: round_pb2.PlanRoundRequest) -> tuple[Round, Plan
         UnsupportedFieldError: all that is wrong is that it sets fields whose behaviour is not built yet.
     """
     fields = Fields()
-    refuse_planned(request, "", fields)
-    answer = _read_round(request, "", fields)
+    with collector_held_off():
+        refuse_planned(request, "", fields)
+        answer = _read_round(request, "", fields)
     fields.raise_violations()
     return answer
 
@@ -51,7 +53,8 @@ def read_validate_plan_request(request: placement_service_pb2.ValidatePlanReques
     plan = read_actions(request.plan, "plan.", fields)
     if not request.HasField("round"):
         fields.raise_violations()
-    round_, _ = _read_round(request.round, "round.", fields)
+    with collector_held_off():
+        round_, _ = _read_round(request.round, "round.", fields)
     fields.raise_violations()
     return round_, plan
 

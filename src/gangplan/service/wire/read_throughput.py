@@ -72,15 +72,18 @@ class _Grids:
         self, message: throughput_pb2.ThroughputProfile, values: list[float], path: str
     ) -> dict[_Cell, float]:
         fields = self._fields
-        columns = (list(message.accelerator_types), list(message.counts), list(message.scopes), values)
-        for name, column in zip(("accelerator_types", "counts", "scopes"), columns, strict=False):
-            if len(column) != len(values):
+        types, counts, scopes = list(message.accelerator_types), list(message.counts), list(message.scopes)
+        lengths = {"accelerator_types": len(types), "counts": len(counts), "scopes": len(scopes)}
+        for name, length in lengths.items():
+            if length != len(values):
                 fields.refuse(
                     f"{path}{name}",
-                    f"has {len(column)} entries beside {len(values)} throughputs; they run in parallel",
+                    f"has {length} entries beside {len(values)} throughputs; they run in parallel",
                 )
         cells: dict[_Cell, float] = {}
-        for index, (type_, count, scope, value) in enumerate(zip(*columns, strict=False)):
+        for index, (type_, count, scope, value) in enumerate(
+            zip(types, counts, scopes, values, strict=False)
+        ):
             at = f"[{index}]"
             fields.known(type_, self._types, path, f"accelerator_types{at}", "catalogued accelerator type")
             fields.known(scope, self._scopes, path, f"scopes{at}", "level")
