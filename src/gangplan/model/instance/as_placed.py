@@ -54,7 +54,7 @@ def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nod
     for name, group in groups.items():
         if group.devices_per_task:
             reference = speeds.reference(group)
-            x = speeds.group(group, types[name], counts[name])[scope] if types.get(name, -1) >= 0 else 0.0
+            x = speeds.group(group, types[name], counts[name], scope) if types.get(name, -1) >= 0 else 0.0
             ratios.append(x / reference if reference > 0 else 0.0)
             rate = reference if rate is None else rate
     first = job.component.task_groups[0]

@@ -16,6 +16,7 @@ import numpy as np
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
+from gangplan.garbage import collector_held_off
 from gangplan.model.instance.as_placed import as_placed
 from gangplan.model.instance.filters import Filters
 from gangplan.model.instance.options import Block, Option, Site
@@ -128,6 +129,11 @@ class Instance:
 
 def build_instance(round_: Round) -> Instance:
     """Turn a valid round into arrays."""
+    with collector_held_off():
+        return _build_instance(round_)
+
+
+def _build_instance(round_: Round) -> Instance:
     speeds = build_speeds(round_)
     now = present(round_)
     jobs = tuple(sorted(round_.jobs, key=lambda job: job.name))

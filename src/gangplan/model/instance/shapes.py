@@ -233,9 +233,7 @@ def _curves(structure: _Structure, rows: Sequence[tuple[str | None, ...]], speed
         counts = sorted({*group.allowed_counts, group.count})
         keys = [(t, c) for t in speeds.allowed_types(group) for c in counts]
         pairs[g] = {key: i for i, key in enumerate(keys)}
-        values[g] = np.array(
-            [[speeds.curve(group, row[g], t, c) for t, c in keys] for row in rows], dtype=np.float64
-        ).reshape(len(rows), len(keys), len(speeds.scopes))
+        values[g] = speeds.curves(group, [row[g] for row in rows], keys)
         asked = [pairs[g][t, group.count] for t in speeds.allowed_types(group)]
         reference[g] = values[g][:, asked, -1].max(axis=1, initial=0.0)
     return _Curves(pairs, values, reference)

@@ -10,9 +10,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gangplan.domain.cluster import Resources
 from gangplan.domain.job import Component, TaskGroup, ThroughputProfile
 from gangplan.domain.round import Round
+from gangplan.model.program import FloatArray
+
+_Cell = tuple[str, int, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Profiles that list the same cells in the same order.
+
+    Attributes:
+        pairs: position by (type index, count).
+        values: shape (profiles, pairs + 1, scopes), work units per second, widest scope first; 0 where that
+            option does not exist, as everywhere at the last position.
+    """
+
+    pairs: Mapping[tuple[int, int], int]
+    values: FloatArray
+
+    def position(self, type_: int, count: int) -> int:
+        """Position of a pair; that of nothing where it is not listed."""
+        return self.pairs.get((type_, count), len(self.pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +47,8 @@ class Speeds:
         type_index: position by name.
         scopes: level names, widest first.
         relative: work per second of one device, by type index.
-        profiles: by profile name, then (type index, count): throughput by scope, widest first; 0 where
-            that option does not exist.
+        tables: throughput of all profiles.
+        profiles: by profile name: its table, and its row there.
         reference_host: CPU and memory that go with one reference device.
     """
 
@@ -33,19 +56,40 @@ class Speeds:
     type_index: Mapping[str, int]
     scopes: tuple[str, ...]
     relative: tuple[float, ...]
-    profiles: Mapping[str, Mapping[tuple[int, int], tuple[float, ...]]]
+    tables: tuple[Table, ...]
+    profiles: Mapping[str, tuple[int, int]]
     reference_host: Resources
     _references: dict[object, float] = field(default_factory=dict, repr=False, compare=False)
 
-    def group(self, group: TaskGroup, type_: int, count: int) -> tuple[float, ...]:
-        """X of a device group by scope, widest first; 0 where the option does not exist."""
-        return self.curve(group, group.profile, type_, count)
+    def group(self, group: TaskGroup, type_: int, count: int, scope: int) -> float:
+        """X of a device group at a scope; 0 where the option does not exist."""
+        if group.profile is None:
+            return self.relative[type_] * count * group.devices_per_task
+        table, row = self.profiles[group.profile]
+        return float(self.tables[table].values[row, self.tables[table].position(type_, count), scope])
 
-    def curve(self, group: TaskGroup, profile: str | None, type_: int, count: int) -> tuple[float, ...]:
-        """The same for a group like ``group`` with another profile."""
-        if profile is None:
-            return (self.relative[type_] * count * group.devices_per_task,) * len(self.scopes)
-        return self.profiles[profile].get((type_, count), (0.0,) * len(self.scopes))
+    def curves(
+        self, group: TaskGroup, profiles: Sequence[str | None], pairs: Sequence[tuple[int, int]]
+    ) -> FloatArray:
+        """X by scope of groups like ``group`` with other profiles, shape (profiles, pairs, scopes).
+
+        Args:
+            group: a device group.
+            profiles: names; all None, or none of them.
+            pairs: type index and count.
+        """
+        shape = (len(profiles), len(pairs), len(self.scopes))
+        if group.profile is None:
+            flat = [self.relative[type_] * count * group.devices_per_task for type_, count in pairs]
+            return np.broadcast_to(np.array(flat, dtype=np.float64).reshape(1, -1, 1), shape)
+        places = np.array([self.profiles[name] for name in profiles if name is not None], dtype=np.int64)
+        found = np.empty(shape, dtype=np.float64)
+        for t in np.unique(places[:, 0]).tolist():
+            table = self.tables[t]
+            mine = np.flatnonzero(places[:, 0] == t)
+            columns = [table.position(type_, count) for type_, count in pairs]
+            found[mine] = table.values[places[mine, 1]][:, columns]
+        return found
 
     def allowed_types(self, group: TaskGroup) -> tuple[int, ...]:
         """Type indices that ``group`` may use, whether present or not."""
@@ -58,7 +102,10 @@ class Speeds:
         key = (group.profile, group.accelerator_types, group.count, group.devices_per_task)
         if key not in self._references:
             types = self.allowed_types(group)
-            self._references[key] = max((self.group(group, t, group.count)[-1] for t in types), default=0.0)
+            packed = len(self.scopes) - 1
+            self._references[key] = max(
+                (self.group(group, t, group.count, packed) for t in types), default=0.0
+            )
         return self._references[key]
 
 
@@ -67,31 +114,41 @@ def build_speeds(round_: Round) -> Speeds:
     types = sorted(round_.accelerators, key=lambda a: a.name)
     type_index = {a.name: i for i, a in enumerate(types)}
     scopes = round_.cluster.topology.scopes
+    alike: dict[tuple[_Cell, ...], list[ThroughputProfile]] = {}
+    for profile in round_.profiles:
+        alike.setdefault(tuple(profile.throughput), []).append(profile)
     return Speeds(
         type_names=tuple(a.name for a in types),
         type_index=type_index,
         scopes=scopes,
         relative=tuple(a.relative_speed for a in types),
-        profiles={p.name: _resolve(p, type_index, scopes) for p in round_.profiles},
+        tables=tuple(_table(cells, mine, type_index, scopes) for cells, mine in alike.items()),
+        profiles={p.name: (t, row) for t, mine in enumerate(alike.values()) for row, p in enumerate(mine)},
         reference_host=round_.policy.reference_host,
     )
 
 
-def _resolve(
-    profile: ThroughputProfile, type_index: Mapping[str, int], scopes: Sequence[str]
-) -> dict[tuple[int, int], tuple[float, ...]]:
-    """Fill the scopes that a profile does not list with the next wider listed one."""
-    listed: dict[tuple[int, int], dict[str, float]] = {}
-    for (type_name, count, scope), value in profile.throughput.items():
+def _table(
+    cells: Sequence[_Cell],
+    profiles: Sequence[ThroughputProfile],
+    type_index: Mapping[str, int],
+    scopes: Sequence[str],
+) -> Table:
+    """Fill the scopes that the profiles do not list with the next wider listed one."""
+    nothing = len(cells)
+    listed: dict[tuple[int, int], dict[str, int]] = {}
+    for column, (type_name, count, scope) in enumerate(cells):
         if type_name in type_index:
-            listed.setdefault((type_index[type_name], count), {})[scope] = value
-    resolved = {}
-    for key, by_scope in listed.items():
-        row: list[float] = []
-        for scope in scopes:
-            row.append(by_scope.get(scope, row[-1] if row else 0.0))
-        resolved[key] = tuple(row)
-    return resolved
+            listed.setdefault((type_index[type_name], count), {})[scope] = column
+    source = np.full((len(listed) + 1, len(scopes)), nothing, dtype=np.int64)
+    for pair, by_scope in enumerate(listed.values()):
+        column = nothing
+        for s, scope in enumerate(scopes):
+            column = source[pair, s] = by_scope.get(scope, column)
+    values = np.zeros((len(profiles), nothing + 1), dtype=np.float64)
+    if nothing:
+        values[:, :nothing] = [list(profile.throughput.values()) for profile in profiles]
+    return Table({pair: i for i, pair in enumerate(listed)}, values[:, source])
 
 
 def size(component: Component, reference_host: Resources) -> float:
