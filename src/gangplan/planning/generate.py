@@ -10,7 +10,8 @@ the jobs ask for two to three times the cluster.
 Two present states. ``steady``: the greedy placement of the round before, from which random jobs departed
 (their places in the list are taken by new arrivals) until half, or 85 %, of the devices are held.
 ``random``: random jobs on random types on half of the devices, which no scheduler would have left behind:
-the best plan stops half of it.
+the best plan stops half of it. A hard family may be named there, too, for the steady state of another mix:
+:mod:`~gangplan.planning.families`.
 
 The finish-time ratio rho (decision 11) of the jobs is log-normal with a spread of 0.5, clipped to [0.3, 4],
 and moved by another 0.15 for jobs that stayed. It cannot be set: submit time, work and fair progress are
@@ -22,7 +23,7 @@ Same arguments, same instance, as long as numpy keeps its random streams.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE, Domain, Topology
 from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.planning.families import FAMILIES, PLAIN, Mix
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -55,7 +57,7 @@ HORIZON_SECONDS = 3600.0
 TYPES = ("gen4", "gen3", "gen2", "gen1")
 SPEEDS = np.array([1.0, 0.55, 0.32, 0.16])
 SHARES = np.array([0.4, 0.3, 0.2, 0.1])
-DEVICES_PER_NODE = np.array([8, 8, 8, 4])
+STARTS = ("steady", "random", *FAMILIES)
 PRIORITY_WEIGHTS = {0: 1.0, 1: 2.0, 2: 4.0}
 _PRIORITY_MIX = (0.7, 0.2, 0.1)
 _CPU_PER_DEVICE = 12
@@ -105,7 +107,7 @@ class InstanceName:
 
     Attributes:
         size: one of :data:`SIZES`.
-        start: ``steady`` or ``random``.
+        start: one of :data:`STARTS`.
         occupancy_percent: share of the devices that running jobs hold.
         seed: of the random stream.
     """
@@ -125,15 +127,16 @@ class InstanceName:
         Raises:
             InvalidInputError: the text has another form, or names what does not exist.
         """
-        match = re.fullmatch(r"([A-Z]+)/(steady|random)/(\d{1,3})/seed(\d{1,9})", text)
-        if match is None or match[1] not in SIZES or int(match[3]) > 100:
-            sizes = ", ".join(SIZES)
+        match = re.fullmatch(r"([A-Z]+)/([a-z0-9-]+)/(\d{1,3})/seed(\d{1,9})", text)
+        known = match is not None and match[1] in SIZES and match[2] in STARTS
+        if match is None or not known or int(match[3]) > 100:
+            sizes, starts = ", ".join(SIZES), ", ".join(STARTS)
             raise InvalidInputError(
                 [
                     FieldViolation(
                         "instance",
                         f"{text!r} is not SIZE/START/OCCUPANCY/seedN, e.g. M/steady/50/seed0 "
-                        f"(sizes: {sizes}; starts: steady, random)",
+                        f"(sizes: {sizes}; starts: {starts})",
                     )
                 ]
             )
@@ -152,7 +155,7 @@ def generate(
 
     Args:
         size: a name of :data:`SIZES`, or a size of your own.
-        start: ``steady`` or ``random``, see the module's text.
+        start: ``steady``, ``random`` or a hard family, see the module's text.
         occupancy: share of the devices that running jobs hold at most, 0 to 1.
         seed: of the random stream, not negative.
         host_limits: whether jobs ask for CPU and memory too, a tenth of them for more than their share.
@@ -163,8 +166,8 @@ def generate(
     violations = []
     if isinstance(size, str) and size not in SIZES:
         violations.append(FieldViolation("size", f"{size!r} is not one of {', '.join(SIZES)}"))
-    if start not in ("steady", "random"):
-        violations.append(FieldViolation("start", f"{start!r} is neither steady nor random"))
+    if start not in STARTS:
+        violations.append(FieldViolation("start", f"{start!r} is not one of {', '.join(STARTS)}"))
     if not 0 <= occupancy <= 1:
         violations.append(FieldViolation("occupancy", f"{occupancy} is not between 0 and 1"))
     if seed < 0:
@@ -172,16 +175,22 @@ def generate(
     if violations:
         raise InvalidInputError(violations)
     rng = np.random.default_rng(seed)
-    site = _build_site(SIZES[size] if isinstance(size, str) else size, rng)
+    mix = FAMILIES.get(start, PLAIN)
+    host_limits = host_limits or mix.host_limits
+    given = SIZES[size] if isinstance(size, str) else size
+    site = _build_site(replace(given, nodes_per_rack=mix.nodes_per_rack or given.nodes_per_rack), mix, rng)
     crowd = _draw_crowd(site, rng, host_limits=host_limits)
+    if mix.any_count:
+        crowd.ask(mix.spread_counts(crowd.requested, np.random.default_rng([seed, 3])), site)
     columns = _build_columns(site, crowd)
     floor = _Floor(site, crowd)
-    if start == "steady":
+    if start == "random":
+        _place_at_random(columns, site, floor, occupancy, rng)
+    else:
         _place_greedily(columns, site, crowd, floor)
         _depart(crowd, site, floor, occupancy, np.random.default_rng([seed, 1]))
-    else:
-        _place_at_random(columns, site, floor, occupancy, rng)
-    return _to_round(site, crowd, columns, floor, np.random.default_rng([seed, 2]), host_limits=host_limits)
+    made = _to_round(site, crowd, columns, floor, np.random.default_rng([seed, 2]), host_limits=host_limits)
+    return made if mix.finish is None else mix.finish(made, np.random.default_rng([seed, 4]))
 
 
 def generate_named(name: str | InstanceName) -> Round:
@@ -197,6 +206,7 @@ class _Site:
     """The cluster as arrays; racks hold one type, nodes are numbered rack by rack."""
 
     size: Size
+    mix: Mix
     rack_type: IntArray
     """Shape (racks,)."""
     rack_spine: IntArray
@@ -223,24 +233,25 @@ class _Site:
         return int(self.rack_spine[-1]) + 1
 
 
-def _build_site(size: Size, rng: np.random.Generator) -> _Site:
+def _build_site(size: Size, mix: Mix, rng: np.random.Generator) -> _Site:
     """Add racks of the type that is furthest below its share until there are enough devices; shuffle them."""
     held = np.zeros(len(TYPES))
     racks: list[int] = []
     while held.sum() < size.devices:
         kind = int(np.argmax(SHARES * size.devices - held))
         racks.append(kind)
-        held[kind] += size.nodes_per_rack * DEVICES_PER_NODE[kind]
+        held[kind] += size.nodes_per_rack * mix.devices_per_node[kind]
     rack_type = rng.permutation(np.array(racks, dtype=np.int64))
     node_rack = np.repeat(np.arange(len(rack_type)), size.nodes_per_rack)
     node_type = rack_type[node_rack]
     return _Site(
         size=size,
+        mix=mix,
         rack_type=rack_type,
         rack_spine=np.arange(len(rack_type)) // size.racks_per_spine,
         node_rack=node_rack,
         node_type=node_type,
-        node_devices=DEVICES_PER_NODE[node_type],
+        node_devices=np.array(mix.devices_per_node)[node_type],
     )
 
 
@@ -274,6 +285,13 @@ class _Crowd:
 
     def __len__(self) -> int:
         return len(self.requested)
+
+    def ask(self, requested: IntArray, site: _Site) -> None:
+        """Ask for other counts; who is elastic stays so."""
+        elastic = self.smallest < self.largest
+        self.requested = requested
+        self.smallest = np.where(elastic, np.maximum(1, requested // 2), requested)
+        self.largest = np.where(elastic, np.minimum(2 * requested, site.size.largest_job), requested)
 
     @property
     def weight(self) -> FloatArray:
@@ -312,9 +330,9 @@ def _draw_crowd(site: _Site, rng: np.random.Generator, *, host_limits: bool) -> 
     share = np.bincount(tenant, weights=asked, minlength=tenants) / asked.sum()
     limit = np.maximum(0.02 * site.devices, 1.4 * site.devices * share)
     limit = np.clip(limit, size.largest_job, max(size.tenant_share * site.devices, size.largest_job))
-    cpu = rng.choice([4, 8, 12, 18, 24], jobs, p=[0.3, 0.3, 0.3, 0.07, 0.03])
+    cpu = rng.choice(list(site.mix.cpu_per_device), jobs, p=list(site.mix.cpu_chance))
     # What fills whole nodes can have no more than the nodes have.
-    cpu = np.where(largest >= DEVICES_PER_NODE.min(), np.minimum(cpu, _CPU_PER_DEVICE), cpu)
+    cpu = np.where(largest >= min(site.mix.devices_per_node), np.minimum(cpu, _CPU_PER_DEVICE), cpu)
     return _Crowd(
         requested=requested,
         smallest=smallest,
@@ -354,9 +372,8 @@ def _build_columns(site: _Site, crowd: _Crowd) -> _Columns:
     parts: list[tuple[IntArray, int, int, int, FloatArray]] = []
     chat = crowd.chattiness
     nodes_by_type = np.bincount(site.node_type, minlength=len(TYPES))
-    count = 1
-    while count <= int(crowd.largest.max()):
-        for kind, per_node in enumerate(DEVICES_PER_NODE):
+    for count in site.mix.counts(int(crowd.largest.max())).tolist():
+        for kind, per_node in enumerate(site.mix.devices_per_node):
             allowed = (
                 (crowd.speed[:, kind] > 0) & (crowd.smallest <= count) & (count <= crowd.largest)
             ).nonzero()[0]
@@ -365,15 +382,14 @@ def _build_columns(site: _Site, crowd: _Crowd) -> _Columns:
             if count <= per_node:
                 parts.append((allowed, kind, count, 0, raw))
                 continue
-            nodes = count // int(per_node)
-            if nodes > nodes_by_type[kind]:
+            nodes = count // per_node
+            if count % per_node or nodes > nodes_by_type[kind]:
                 continue
             if nodes <= site.size.nodes_per_rack:
                 parts.append((allowed, kind, count, 1, raw * (1 - 0.02 * here)))
             parts.append((allowed, kind, count, 2, raw * (0.95 - 0.25 * here)))
             if site.spines > 1:
                 parts.append((allowed, kind, count, 3, raw * (0.9 - 0.5 * here)))
-        count *= 2
     job = np.concatenate([part[0] for part in parts])
     kind_of, count_of, scope_of = (
         np.concatenate([np.full(len(part[0]), part[which], dtype=np.int64) for part in parts])
@@ -421,7 +437,7 @@ class _Floor:
             return False
         if self._tenant_use[tenant] + count > self._crowd.tenant_limit[tenant]:
             return False
-        per_node = int(DEVICES_PER_NODE[kind])
+        per_node = self._site.mix.devices_per_node[kind]
         need = int(self._crowd.cpu_per_device[job])
         if count <= per_node:
             nodes = self._tightest_node(kind, count, need * count)
@@ -661,7 +677,7 @@ def _to_round(
         }
         profiles.append(ThroughputProfile(job_names[job], cells))
         smallest, largest = int(crowd.smallest[job]), int(crowd.largest[job])
-        allowed = tuple(sorted({smallest << shift for shift in range(9) if smallest << shift <= largest}))
+        allowed = tuple(count for count in site.mix.counts(largest).tolist() if count >= smallest)
         cpu = int(crowd.cpu_per_device[job])
         group = TaskGroup(
             count=int(crowd.requested[job]),
