@@ -1,0 +1,75 @@
+"""Plain greedies by value per device: what a scheduler without optimisation does.
+
+``keep_and_fill`` leaves everything where it runs and places waiting jobs on what is free, best value per
+device first (our own floor, decision 22). ``from_empty`` forgets who runs where and places all jobs anew into
+an empty cluster, in the same order, as schedulers do that sort a queue every round. It is told the worth of
+every option without switching costs (that is how such schedulers rank); the verifier then charges what all
+its moves cost. Jobs that may neither be stopped nor moved stay, also in the second; with a disruption limit
+only so many jobs are taken up, those of least value per device.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from gangplan.bench.formulations.rival import Answer, Limits
+from gangplan.model.instance.instance import Instance, build_instance
+from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.fill import by_density, fill, keep_and_fill, place_gangs, stay_where_free
+from gangplan.model.packing.occupancy import Fit, Occupancy
+from gangplan.model.packing.order import make_plan
+
+
+def keep_then_fill(instance: Instance, solver: str, limits: Limits) -> Answer:
+    """Keep everything, fill what is free."""
+    began = time.perf_counter()
+    plan = make_plan(instance, keep_and_fill(instance))
+    return Answer(plan, bind_seconds=time.perf_counter() - began)
+
+
+def from_empty(instance: Instance, solver: str, limits: Limits) -> Answer:
+    """Place all jobs anew, best value per device first, first fit."""
+    policy = replace(instance.round.policy, switching_weight=0.0)
+    free_of_charge = build_instance(replace(instance.round, policy=policy))
+    began = time.perf_counter()
+    plan = make_plan(free_of_charge, _place_all(free_of_charge))
+    return Answer(plan, bind_seconds=time.perf_counter() - began)
+
+
+def _place_all(instance: Instance) -> Assignment:
+    leaving = _leaving(instance)
+    kept = {c for c, job_class in enumerate(instance.classes) if job_class.kept}
+    staying = kept - leaving
+    occupancy = Occupancy(instance, staying)
+    left = {c: list(job_class.jobs) for c, job_class in enumerate(instance.classes) if c not in staying}
+    placed: dict[int, Placed] = {}
+    full: set[int] = set()
+    for k in by_density(instance):
+        c, distinct = int(instance.option_class[k]), int(instance.option[k])
+        if not left.get(c) or distinct in full:
+            continue
+        allowed = min(len(left[c]), occupancy.members_allowed(instance.classes[c], instance.option_at(k)))
+        spots = list(place_gangs(occupancy, k, allowed, Fit.FIRST)) if allowed else []
+        for where in spots:
+            placed[left[c].pop(0)] = Placed(k, where)
+        if len(spots) < allowed:
+            full.add(distinct)
+    staying |= stay_where_free(occupancy, staying, placed)
+    stays = frozenset(instance.classes[c].jobs[0] for c in staying)
+    return fill(occupancy, Assignment(kept=stays, placed=placed), Fit.FIRST)
+
+
+def _leaving(instance: Instance) -> set[int]:
+    """Running classes that are taken up: all that may be stopped and moved, up to the disruption limit."""
+    held = np.array([max(1, sum(a[0] for a in use.values())) for use in instance.keep_use], dtype=np.float64)
+    density = instance.keep_gain / held if len(held) else held
+    may = [
+        c
+        for c, job_class in enumerate(instance.classes)
+        if job_class.kept and not job_class.must_run and instance.jobs[job_class.jobs[0]].capabilities.movable
+    ]
+    may.sort(key=lambda c: (float(density[c]), c))
+    return set(may[: instance.round.policy.disruption_limit])

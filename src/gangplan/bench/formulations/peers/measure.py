@@ -1,0 +1,217 @@
+"""One peer's programme by one backend, as one row.
+
+Instances are named ``FORM/SIZE/seedN``: ``sia/2048x2048/seed0`` (jobs x devices), ``finish-time/2048/seed0``
+(jobs), ``shockwave/256x64/seed0`` (jobs x devices, 20 rounds), ``chronus/256x24/seed0`` (jobs x leases).
+``how`` is ``exact`` (to the limits' gap), ``rounding`` (linear relaxation, then the form's own rounding) or
+``bisection`` (finish-time fairness, linear programmes only).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gangplan.bench.formulations.peers import chronus, finish_time, shockwave, sia
+from gangplan.bench.formulations.peers.published import beside
+from gangplan.bench.formulations.rival import Limits
+from gangplan.bench.runs import Row, Status
+from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.model.program import FloatArray, Program, Solution
+from gangplan_solvers import catalog
+
+FORMS = ("sia", "finish-time", "shockwave", "chronus")
+HOWS = ("exact", "rounding", "bisection")
+_FEASIBLE = 1e-6
+_OPTIMAL_GAP = 1e-6
+_NAME = re.compile(r"(sia|finish-time|shockwave|chronus)/(\d+)(?:x(\d+))?/seed(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A drawn instance as a programme.
+
+    Attributes:
+        program: to maximise.
+        rounding: from the relaxation's values to feasible ones, or None.
+        gap: at which the paper's code stops.
+        source: where the profiles are from: ``measured`` or ``synthetic``.
+    """
+
+    program: Program
+    rounding: Callable[[FloatArray], FloatArray | None]
+    gap: float
+    source: str
+
+
+def is_peer(instance: str) -> bool:
+    """Whether an instance's name is one of a peer's form."""
+    return _NAME.fullmatch(instance) is not None
+
+
+def run_peer(instance: str, how: str, solver: str, limits: Limits) -> Row:
+    """Measure a peer's programme.
+
+    Args:
+        instance: ``FORM/SIZE/seedN``.
+        how: one of :data:`HOWS`.
+        solver: name of a backend.
+        limits: of each solver call; its gap is what ``exact`` proves.
+
+    Raises:
+        InvalidInputError: no such instance, or no such way to solve it.
+        UnknownSolverError: the backend is unknown or cannot be used here.
+        BackendError: the solver failed, or lacks what the form needs.
+    """
+    form, first, second, seed = _parse(instance)
+    if how not in (("bisection",) if form == "finish-time" else ("exact", "rounding")):
+        raise InvalidInputError([FieldViolation("who", f"{instance} cannot be solved by {how!r}")])
+    size = instance.split("/")[1]
+    began = time.perf_counter()
+    if form == "finish-time":
+        row = _bisected(first, seed, solver, limits)
+    else:
+        drawn = _draw(form, first, second, seed)
+        row = (_exact if how == "exact" else _rounded)(drawn, solver, limits)
+        row |= {"profiles": drawn.source, "paper_gap": drawn.gap}
+    figures = beside(form, size)
+    return {
+        "formulation": f"{form} {how}",
+        "solver_taken": solver,
+        **row,
+        "measured_s": time.perf_counter() - began,
+        "others": [
+            {"what": f.what, "seconds": f.seconds, "note": f.note, "source": f.source} for f in figures
+        ],
+    }
+
+
+def _parse(instance: str) -> tuple[str, int, int, int]:
+    match = _NAME.fullmatch(instance)
+    if match is None or (match[1] == "finish-time") != (match[3] is None):
+        message = f"{instance!r} is not FORM/SIZE/seedN, e.g. sia/64x64/seed0 or finish-time/64/seed0"
+        raise InvalidInputError([FieldViolation("instance", message)])
+    return match[1], int(match[2]), int(match[3] or 0), int(match[4])
+
+
+def _draw(form: str, jobs: int, second: int, seed: int) -> Instance:
+    if form == "sia":
+        if second % 64:
+            raise InvalidInputError([FieldViolation("instance", "Sia's devices come in multiples of 64")])
+        chosen, source = sia.draw(jobs, second, seed)
+        return Instance(sia.formulate(chosen), functools.partial(sia.round_picks, chosen), sia.GAP, source)
+    if form == "shockwave":
+        epochs, source = shockwave.draw(jobs, second, seed)
+        return Instance(
+            shockwave.formulate(epochs),
+            functools.partial(shockwave.round_plan, epochs),
+            shockwave.GAP,
+            source,
+        )
+    leases, source = chronus.draw(jobs, second, seed)
+    return Instance(
+        chronus.formulate(leases), functools.partial(chronus.round_leases, leases), chronus.GAP, source
+    )
+
+
+def _exact(drawn: Instance, solver: str, limits: Limits) -> Row:
+    """To a proven optimum, or to the limits."""
+    began = time.perf_counter()
+    solution = catalog.usable(solver).solve(drawn.program, limits.parameters())
+    seconds = time.perf_counter() - began
+    return _described(drawn.program, solution) | {
+        "solve_s": seconds,
+        "wall_s": seconds,
+        "status": _status(solution.objective, solution.bound).value,
+        "relative_gap_asked": limits.relative_gap,
+    }
+
+
+def _rounded(drawn: Instance, solver: str, limits: Limits) -> Row:
+    """The relaxation, and a feasible solution made of it; checked against every row."""
+    began = time.perf_counter()
+    relaxed = catalog.usable(solver).solve(drawn.program, limits.parameters(relax=True))
+    solved = time.perf_counter()
+    values = None if relaxed.values is None else drawn.rounding(relaxed.values)
+    seconds = time.perf_counter() - began
+    broken = 0.0 if values is None else drawn.program.worst_violation(values)
+    objective = None if values is None or broken > _FEASIBLE else drawn.program.evaluate(values)
+    return _described(drawn.program, relaxed) | {
+        "objective": objective,
+        "bound": relaxed.bound,
+        "gap": _gap(objective, relaxed.bound),
+        "solve_s": solved - began,
+        "round_s": seconds - (solved - began),
+        "wall_s": seconds,
+        "violation": broken,
+        "status": _status(objective, relaxed.bound).value,
+    }
+
+
+def _bisected(jobs: int, seed: int, solver: str, limits: Limits) -> Row:
+    shares, source = finish_time.draw(jobs, seed)
+    backend = catalog.usable(solver)
+    seconds, counters = 0.0, {"solver_nodes": 0, "solver_iterations": 0}
+
+    def solve(program: Program) -> Solution:
+        nonlocal seconds
+        began = time.perf_counter()
+        solution = backend.solve(program, limits.parameters())
+        seconds += time.perf_counter() - began
+        counters["solver_iterations"] += solution.iterations
+        return solution
+
+    began = time.perf_counter()
+    fairest = finish_time.bisect(shares, solve)
+    wall = time.perf_counter() - began
+    row: Row = {"solve_s": seconds, "wall_s": wall, "build_s": wall - seconds, "profiles": source, **counters}
+    if fairest is None:
+        return row | {"status": Status.NO_SOLUTION.value, "objective": None}
+    program = fairest.program
+    proved = fairest.rho - fairest.below <= finish_time.TOLERANCE * fairest.rho
+    return row | {
+        "status": (Status.OPTIMAL if proved else Status.FEASIBLE).value,
+        "objective": -fairest.rho,
+        "bound": -fairest.below,
+        "gap": (fairest.rho - fairest.below) / fairest.rho,
+        "relative_gap_asked": finish_time.TOLERANCE,
+        "programmes": fairest.programmes,
+        "columns": program.columns,
+        "rows": program.rows,
+        "nonzeros": program.nonzeros,
+        "solver_version": fairest.solution.solver,
+        "mean_relative_throughput": fairest.solution.objective and fairest.solution.objective / jobs,
+    }
+
+
+def _described(program: Program, solution: Solution) -> dict[str, Any]:
+    return {
+        "columns": program.columns,
+        "rows": program.rows,
+        "nonzeros": program.nonzeros,
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": _gap(solution.objective, solution.bound),
+        "solver_version": solution.solver,
+        "solver_nodes": solution.nodes,
+        "solver_iterations": solution.iterations,
+        "limited": solution.limit.value,
+        "detail": solution.detail,
+    }
+
+
+def _gap(objective: float | None, bound: float) -> float | None:
+    if objective is None or not math.isfinite(bound):
+        return None
+    return (bound - objective) / max(abs(bound), abs(objective), 1e-12)
+
+
+def _status(objective: float | None, bound: float) -> Status:
+    gap = _gap(objective, bound)
+    if objective is None:
+        return Status.NO_SOLUTION
+    return Status.OPTIMAL if gap is not None and gap <= _OPTIMAL_GAP else Status.FEASIBLE
