@@ -169,9 +169,9 @@ def _build_instance(round_: Round) -> Instance:
     pools = build_pools(
         nodes, filters.labels, _split_nodes(nodes, blocks, filters, shapes.options, len(option))
     )
+    size = np.array([len(c.jobs) for c in classes], dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
-    for c, job_class in enumerate(classes):
-        class_of_job[list(job_class.jobs)] = c
+    class_of_job[[j for c in classes for j in c.jobs]] = np.repeat(np.arange(len(classes)), size)
     return Instance(
         round=round_,
         jobs=jobs,
@@ -183,7 +183,7 @@ def _build_instance(round_: Round) -> Instance:
         pools=pools,
         classes=classes,
         class_of_job=class_of_job,
-        members=np.array([len(c.jobs) for c in classes], dtype=np.int64),
+        members=size,
         kept=np.array([c.kept for c in classes], dtype=np.bool_),
         distinct=shapes.options,
         option=option,
@@ -263,45 +263,49 @@ def _classes(
     queue_names: Sequence[str],
 ) -> tuple[tuple[JobClass, ...], IntArray]:
     """The classes, and the shape table's entries that are their options."""
-    queue_index = {name: q for q, name in enumerate(queue_names)}
+    queue_index: dict[str | None, int] = {name: q for q, name in enumerate(queue_names)}
+    queue_index[None] = -1
+    shape = shapes.shape_of_job[[alike[0] for alike in members]] if members else np.zeros(0, dtype=np.int64)
+    first, count = shapes.start[shape], shapes.start[shape + 1] - shapes.start[shape]
+    bound: dict[int, IntArray] = {}
+    for c, alike in enumerate(members):
+        may = jobs[alike[0]].capabilities
+        if alike[0] in placements and not (may.movable and may.resizable):
+            mine = np.arange(first[c], first[c] + count[c])
+            bound[c] = _movable(jobs[alike[0]], placements[alike[0]], shapes, mine)
+            count[c] = len(bound[c])
+    stop = np.cumsum(count)
+    entries = np.repeat(first - (stop - count), count) + np.arange(int(count.sum()))
+    for c, mine in bound.items():
+        entries[stop[c] - len(mine) : stop[c]] = mine
     classes = []
-    entries = []
-    start = 0
-    for alike in members:
+    for alike, begin, end in zip(members, (stop - count).tolist(), stop.tolist(), strict=True):
         job = jobs[alike[0]]
-        shape = int(shapes.shape_of_job[alike[0]])
-        mine = np.arange(shapes.start[shape], shapes.start[shape + 1])
         kept = alike[0] in placements
-        if kept:
-            mine = _movable(job, placements[alike[0]], shapes, mine)
         must_run = kept and not job.capabilities.pausable
-        entries.append(mine)
         classes.append(
             JobClass(
                 jobs=tuple(alike),
-                start=start,
-                stop=start + len(mine),
-                queue=-1 if job.queue is None else queue_index[job.queue],
+                start=begin,
+                stop=end,
+                queue=queue_index[job.queue],
                 kept=kept,
-                must_stay=must_run and not len(mine),
+                must_stay=must_run and begin == end,
                 must_run=must_run,
             )
         )
-        start += len(mine)
-    return tuple(classes), np.concatenate(entries) if entries else np.zeros(0, dtype=np.int64)
+    return tuple(classes), entries
 
 
 def _movable(
     job: Job, placements: Sequence[TaskPlacement], shapes: ShapeTable, entries: IntArray
 ) -> IntArray:
-    """What else a running job may become, given its capabilities (decision 9).
+    """What else a running job that may not be moved or not be resized may become (decision 9).
 
     One that may be resized but not moved gets its other counts wherever they are, which can only raise the
     bound; the binder takes them in place only.
     """
     may = job.capabilities
-    if may.movable and may.resizable:
-        return entries
     now = tuple(
         sum(p.tasks for p in placements if p.group == group.name) for group in job.component.task_groups
     )

@@ -35,11 +35,13 @@ class Pricing:
         self._kept = np.array(sorted(now_placed), dtype=np.int64)
         self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
         self._base, self._weight = base[list(first)], weight[list(first)]
-        self._rate = np.array([_rate_needed(job, round_, 0.0) for job in mine])
-        delayed = [job.restart_seconds if job.running is not None else 0.0 for job in mine]
-        self._delayed_rate = np.array(
-            [_rate_needed(j, round_, d) for j, d in zip(mine, delayed, strict=True)]
-        )
+        self._rate = np.full(len(mine), np.inf)
+        self._delayed_rate = np.full(len(mine), np.inf)
+        for c, job in enumerate(mine):
+            if job.deadline is not None:
+                self._rate[c] = self._delayed_rate[c] = _rate_needed(job, round_, 0.0)
+                if job.running is not None:
+                    self._delayed_rate[c] = _rate_needed(job, round_, job.restart_seconds)
         self._restart = np.zeros(len(first))
         self._lost = np.zeros(len(first))
         self._held = np.zeros(len(first))

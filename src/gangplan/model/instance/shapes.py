@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gangplan.domain.job import Component, TaskGroup
+from gangplan.domain.job import Component, TaskGroup, TaskSplit
 from gangplan.model.instance.options import (
     Choice,
     Option,
@@ -102,8 +102,8 @@ def build_shapes(
         fleet: usable devices by type.
     """
     structures: dict[object, list[int]] = {}
-    for j, component in enumerate(components):
-        structures.setdefault(_structure_key(component, filters[j]), []).append(j)
+    for j, (component, mine) in enumerate(zip(components, filters, strict=True)):
+        structures.setdefault(_structure_key(component, mine), []).append(j)
     register = _Register()
     shape_of_job = np.zeros(len(components), dtype=np.int64)
     fair_rate = np.zeros(len(components), dtype=np.float64)
@@ -113,7 +113,7 @@ def build_shapes(
         structure = _structure(components[jobs[0]], filters[jobs[0]], speeds, site)
         rows: dict[tuple[str | None, ...], int] = {}
         row_of = [
-            rows.setdefault(tuple(g.profile for g in components[j].task_groups), len(rows)) for j in jobs
+            rows.setdefault(tuple([g.profile for g in components[j].task_groups]), len(rows)) for j in jobs
         ]
         curves = _curves(structure, list(rows), speeds)
         row, option, relative, throughput = _rows(structure, curves, speeds, site, register)
@@ -141,16 +141,19 @@ def _structure_key(component: Component, filters: tuple[int, ...]) -> tuple[obje
         component.preferred_level,
         filters,
         tuple(
-            (
-                g.count,
-                g.allowed_counts,
-                g.devices_per_task,
-                g.resources_per_task,
-                g.accelerator_types,
-                g.profile is None,
-                g.split,
-            )
-            for g in component.task_groups
+            [
+                (
+                    g.count,
+                    g.allowed_counts,
+                    g.devices_per_task,
+                    g.resources_per_task.cpu_milli,  # hashing the numbers is quicker than the object
+                    g.resources_per_task.memory_bytes,
+                    g.accelerator_types,
+                    g.profile is None,
+                    g.split is TaskSplit.FREE,
+                )
+                for g in component.task_groups
+            ]
         ),
     )
 
