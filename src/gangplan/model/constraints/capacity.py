@@ -11,16 +11,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gangplan.domain.cluster import DeviceReporting, Node
+from gangplan.domain.cluster import DeviceReporting
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.sites import DIMENSIONS
-from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from gangplan.domain.job import Job
     from gangplan.model.formulation.layout import Layout, Room
     from gangplan.model.program import IntArray
-    from gangplan.model.verifier.reading import Change, Holding, Reading
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.holding import Holding
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "capacity"
 RULES = (
@@ -38,78 +43,153 @@ class Use:
 
     __slots__ = ("cpu_milli", "devices", "memory_bytes")
 
-    def __init__(self) -> None:
-        self.cpu_milli = 0
-        self.memory_bytes = 0
-        self.devices = 0
+    def __init__(self, cpu_milli: int = 0, memory_bytes: int = 0, devices: int = 0) -> None:
+        self.cpu_milli = cpu_milli
+        self.memory_bytes = memory_bytes
+        self.devices = devices
+
+    def copy(self) -> Use:
+        """The same, to go on with."""
+        return Use(self.cpu_milli, self.memory_bytes, self.devices)
+
+
+_NONE = Use()
 
 
 def violations(reading: Reading) -> list[Violation]:
     """Nodes that hold more than they may, and devices that are wrong, unusable or held twice."""
     found: list[Violation] = []
-    present: dict[str, Use] = {}
-    final: dict[str, Use] = {}
-    touched: set[str] = set()
-    for change in reading.changes.values():
-        if change.before and change.forced is None:
-            add_use(present, change, change.before, reading)
+    for change in reading.changed.values():
         if change.after:
-            add_use(final, change, change.after, reading)
-            if change.status is not Status.KEPT:
-                found += _indices(change, reading)
-                touched.update(node for _, node in change.started)
-    for node in sorted(touched):
-        found += _totals(reading.nodes[node], present.get(node), final[node])
-    return found + _shared(reading, touched)
+            found += _indices(change, reading)
+    final = final_use(reading)
+    for node in sorted(final):
+        found += _totals(node, final[node], reading)
+    return found + _shared(reading, final)
 
 
-def _shared(reading: Reading, touched: set[str]) -> list[Violation]:
+def going_on(facts: RoundFacts) -> dict[str, Use]:
+    """By node: what the running jobs that are not forced off hold now."""
+    use: dict[str, Use] = {}
+    for change in facts.once(unplanned).values():
+        if change.before and change.forced is None:
+            add_use(use, change.job, change.before, facts)
+    return use
+
+
+def final_use(reading: Reading) -> dict[str, Use]:
+    """What every node where something starts holds after the plan.
+
+    What goes on there now, less what of that changes, and with what it changes to: the sum over all jobs of
+    what they hold afterwards.
+    """
+    present = reading.facts.once(going_on)
+    final: dict[str, Use] = {}
+    for change in reading.changed.values():
+        for _, node in change.started:
+            if node not in final:
+                final[node] = present[node].copy() if node in present else Use()
+    for change in reading.changed.values():
+        if change.before and change.forced is None:
+            add_use(final, change.job, change.before, reading.facts, -1, only=final)
+        if change.after:
+            add_use(final, change.job, change.after, reading.facts, only=final)
+    return final
+
+
+def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
     """Devices of nodes where something starts that are held twice, once at least by a new task."""
-    holders: dict[tuple[str, int], list[str]] = {}
-    fresh: set[tuple[str, int]] = set()
-    for name, change in reading.changes.items():
+    holders: dict[str, list[tuple[str, frozenset[int]]]] = {}
+    fresh: dict[str, set[int]] = {}
+    for name, change in reading.changed.items():
         for key, held in change.after.items():
-            if key[1] not in touched:
-                continue
-            for device in held.devices:
-                holders.setdefault((key[1], device), []).append(name)
-            if key in change.started:
-                fresh.update((key[1], device) for device in change.started[key].devices)
+            if held.devices and key[1] in touched:
+                holders.setdefault(key[1], []).append((name, held.devices))
+                if key in change.started:
+                    fresh.setdefault(key[1], set()).update(change.started[key].devices)
+    pinned = reading.facts.once(_pinned)
     found: list[Violation] = []
-    for node, device in fresh:
-        jobs = sorted(holders[node, device])
-        if len(jobs) > 1:
-            message = f"device {device} of {node} is held more than once, by {' and '.join(jobs)}"
-            found.append(Violation("capacity.device-shared", jobs[-1], node, "", message))
+    for node, devices in fresh.items():
+        there = holders[node]
+        there += [held for held in pinned.get(node, ()) if held[0] not in reading.changed]
+        if sum([len(held) for _, held in there]) == len(frozenset().union(*[held for _, held in there])):
+            continue
+        for device in devices:
+            jobs = sorted(name for name, held in there if device in held)
+            if len(jobs) > 1:
+                message = f"device {device} of {node} is held more than once, by {' and '.join(jobs)}"
+                found.append(Violation("capacity.device-shared", jobs[-1], node, "", message))
     return found
 
 
-def add_use(use: dict[str, Use], change: Change, holding: Holding, reading: Reading) -> None:
-    """Add a holding of a job to ``use``, by node; nodes that are gone hold nothing."""
-    groups = {group.name: group for group in change.job.component.task_groups}
+def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int]]]]:
+    """By node: the devices that each running job that is not forced off holds there, group by group."""
+    found: dict[str, list[tuple[str, frozenset[int]]]] = {}
+    for name, change in facts.once(unplanned).items():
+        for (_, node), held in change.after.items():
+            if held.devices:
+                found.setdefault(node, []).append((name, held.devices))
+    return found
+
+
+def add_use(
+    use: dict[str, Use],
+    job: Job,
+    holding: Holding,
+    facts: RoundFacts,
+    sign: int = 1,
+    only: Container[str] | None = None,
+) -> None:
+    """Add (``sign`` -1: take away) a holding of a job to ``use``, by node; nodes that are gone hold nothing.
+
+    Args:
+        use: what is held so far; changed.
+        job: whose holding.
+        holding: what is added.
+        facts: the round's constants.
+        sign: 1 or -1.
+        only: the nodes that matter; None: all.
+    """
+    groups = {group.name: group for group in job.component.task_groups}
     for (name, node), held in holding.items():
+        if node not in (facts.nodes if only is None else only):
+            continue
         group = groups.get(name)
-        if group is None or node not in reading.nodes:
+        if group is None:
             continue
         here = use.get(node)
         if here is None:
             here = use[node] = Use()
-        here.cpu_milli += group.resources_per_task.cpu_milli * held.tasks
-        here.memory_bytes += group.resources_per_task.memory_bytes * held.tasks
-        here.devices += group.devices_per_task * held.tasks
+        tasks = sign * held.tasks
+        here.cpu_milli += group.resources_per_task.cpu_milli * tasks
+        here.memory_bytes += group.resources_per_task.memory_bytes * tasks
+        here.devices += group.devices_per_task * tasks
 
 
-def limits(node: Node, present: Use | None) -> tuple[tuple[str, int, int, int], ...]:
-    """(dimension, limit, present use, what is allowed) of each dimension that is counted on ``node``."""
-    present = present or Use()
-    usable = node.usable_resources
-    rows = [
-        ("cpu", usable.cpu_milli, present.cpu_milli),
-        ("memory", usable.memory_bytes, present.memory_bytes),
-    ]
-    if node.device_reporting is DeviceReporting.COUNT_ONLY:
-        rows.append(("device-count", node.usable_device_count, present.devices))
-    return tuple((name, limit, now, max(limit, now)) for name, limit, now in rows)
+def limits(name: str, facts: RoundFacts) -> tuple[tuple[str, int, int, int], ...]:
+    """(dimension, limit, present use, what is allowed) of each dimension that is counted on a node."""
+    known = facts.once(_known_limits)
+    if name not in known:
+        node, present = facts.nodes[name], facts.once(going_on).get(name, _NONE)
+        usable = node.usable_resources
+        rows = [
+            ("cpu", usable.cpu_milli, present.cpu_milli),
+            ("memory", usable.memory_bytes, present.memory_bytes),
+        ]
+        if node.device_reporting is DeviceReporting.COUNT_ONLY:
+            rows.append(("device-count", node.usable_device_count, present.devices))
+        known[name] = tuple((what, limit, now, max(limit, now)) for what, limit, now in rows)
+    return known[name]
+
+
+def _known_limits(facts: RoundFacts) -> dict[str, tuple[tuple[str, int, int, int], ...]]:
+    """Limits by node, filled by :func:`limits` as they are asked for."""
+    return {}
+
+
+def _usable(facts: RoundFacts) -> dict[str, frozenset[int]]:
+    """Devices that may be used, by node."""
+    return {name: node.usable_devices for name, node in facts.nodes.items()}
 
 
 def amount(use: Use, dimension: str) -> int:
@@ -119,13 +199,13 @@ def amount(use: Use, dimension: str) -> int:
     return use.memory_bytes if dimension == "memory" else use.devices
 
 
-def _totals(node: Node, present: Use | None, final: Use) -> list[Violation]:
+def _totals(node: str, final: Use, reading: Reading) -> list[Violation]:
     found: list[Violation] = []
-    for dimension, limit, now, allowed in limits(node, present):
+    for dimension, limit, now, allowed in limits(node, reading.facts):
         held = amount(final, dimension)
         if held > allowed:
-            message = f"{node.name} would hold {held} of {limit} {dimension} ({now} now)"
-            found.append(Violation(f"capacity.{dimension}", "", node.name, "", message))
+            message = f"{node} would hold {held} of {limit} {dimension} ({now} now)"
+            found.append(Violation(f"capacity.{dimension}", "", node, "", message))
     return found
 
 
@@ -135,6 +215,7 @@ def _indices(change: Change, reading: Reading) -> list[Violation]:
     action = change.action.id if change.action else ""
     name = change.job.name
     per_task = {group.name: group.devices_per_task for group in change.job.component.task_groups}
+    usable = reading.facts.once(_usable)
     for key, held in change.after.items():
         group, node = key[0], reading.nodes[key[1]]
         exact = node.device_reporting is DeviceReporting.EXACT
@@ -145,7 +226,7 @@ def _indices(change: Change, reading: Reading) -> list[Violation]:
             )
             found.append(Violation("capacity.device-indices", name, node.name, action, message))
         if key in change.started:
-            wrong = sorted(change.started[key].devices - node.usable_devices)
+            wrong = sorted(change.started[key].devices - usable[node.name])
             if wrong and exact:
                 message = f"{name} takes devices {wrong} of {node.name}, which cannot be used"
                 found.append(Violation("capacity.device-unusable", name, node.name, action, message))

@@ -25,7 +25,7 @@ def violations(reading: Reading) -> list[Violation]:
     """Disruptions that a job forbids, or that are too many."""
     found: list[Violation] = []
     disruptions = 0
-    for name, change in reading.changes.items():
+    for name, change in reading.changed.items():
         if not change.disruptive:
             continue
         disruptions += 1

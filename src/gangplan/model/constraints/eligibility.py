@@ -35,8 +35,8 @@ def violations(reading: Reading) -> list[Violation]:
     """New tasks on nodes that do not take them, and gangs that have no throughput where they go."""
     found: list[Violation] = []
     catalogue = {entry.name for entry in reading.round.accelerators}
-    for name, change in reading.changes.items():
-        if not change.after or change.status is Status.KEPT:
+    for name, change in reading.changed.items():
+        if not change.after:
             continue
         action = change.action.id if change.action else ""
         groups = {group.name: group for group in change.job.component.task_groups}

@@ -12,12 +12,14 @@ import numpy as np
 
 from gangplan.model.formulation.layout import ROOT, Flow, flow_of, is_direct
 from gangplan.model.formulation.rows import Rows
+from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.model.formulation.layout import Layout
     from gangplan.model.program import IntArray
-    from gangplan.model.verifier.reading import Reading
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "gang"
 RULES = ("gang.incomplete", "gang.count", "gang.mixed-types")
@@ -26,27 +28,40 @@ RULES = ("gang.incomplete", "gang.count", "gang.mixed-types")
 def violations(reading: Reading) -> list[Violation]:
     """Gangs that run in part, at a wrong count, or with a group on several accelerator types."""
     found: list[Violation] = []
-    for name, change in reading.changes.items():
-        if not change.after:
-            continue
-        action = change.action.id if change.action else ""
-        for group in change.job.component.task_groups:
-            count = change.outcome.counts.get(group.name, 0)
-            if count == 0:
-                message = f"{name} runs without any task of its group {group.name}"
-                found.append(Violation("gang.incomplete", name, "", action, message))
-            elif count not in group.allowed_counts:
-                message = f"{name} runs {count} tasks of {group.name}; allowed: {group.allowed_counts}"
-                found.append(Violation("gang.count", name, "", action, message))
-            if group.devices_per_task and len(change.after) > 1:
-                types = {
-                    str(reading.nodes[node].accelerator_type)
-                    for key, node in change.after
-                    if key == group.name
-                }
-                if len(types) > 1:
-                    message = f"{name} runs {group.name} on several accelerator types: {sorted(types)}"
-                    found.append(Violation("gang.mixed-types", name, "", action, message))
+    for change in reading.changed.values():
+        found += _judge(change, reading.facts)
+    for name in reading.facts.once(_broken_now):
+        if name not in reading.changed:
+            found += _judge(reading.changes[name], reading.facts)
+    return found
+
+
+def _broken_now(facts: RoundFacts) -> list[str]:
+    """Running jobs that would break a rule of this family if they were kept; they should be forced off."""
+    return [name for name, change in facts.once(unplanned).items() if change.after and _judge(change, facts)]
+
+
+def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
+    found: list[Violation] = []
+    if not change.after:
+        return found
+    name = change.job.name
+    action = change.action.id if change.action else ""
+    for group in change.job.component.task_groups:
+        count = change.outcome.counts.get(group.name, 0)
+        if count == 0:
+            message = f"{name} runs without any task of its group {group.name}"
+            found.append(Violation("gang.incomplete", name, "", action, message))
+        elif count not in group.allowed_counts:
+            message = f"{name} runs {count} tasks of {group.name}; allowed: {group.allowed_counts}"
+            found.append(Violation("gang.count", name, "", action, message))
+        if group.devices_per_task and len(change.after) > 1:
+            types = {
+                str(facts.nodes[node].accelerator_type) for key, node in change.after if key == group.name
+            }
+            if len(types) > 1:
+                message = f"{name} runs {group.name} on several accelerator types: {sorted(types)}"
+                found.append(Violation("gang.mixed-types", name, "", action, message))
     return found
 
 

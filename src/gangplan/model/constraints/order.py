@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gangplan.domain.plan import Action, ActionKind
-from gangplan.model.constraints.capacity import Use, add_use, amount, limits
-from gangplan.model.verifier.outcome import Status
+from gangplan.model.constraints.capacity import Use, add_use, amount, final_use, limits
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -51,11 +50,11 @@ def violations(reading: Reading) -> list[Violation]:
     for action in reading.plan.actions:
         found += _dependencies(action, actions)
     awaited: dict[str, set[str]] = {}
-    for name, change in reading.changes.items():
+    for name, change in reading.changed.items():
         if change.started and change.action is not None:
             stops = {actions[key].job for key in change.action.depends_on if key in actions}
             awaited[name] = stops | {name}
-    if awaited and any(change.stopped for change in reading.changes.values()):
+    if awaited and any(change.stopped for change in reading.changed.values()):
         # Where nothing stops, no step holds more than the end does.
         found += _devices(reading, awaited)
         found += _amounts(reading, awaited)
@@ -77,7 +76,7 @@ def _dependencies(action: Action, actions: Mapping[str, Action]) -> list[Violati
 def _devices(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violation]:
     """New holders of a pinned device that do not wait for the old one to give it up."""
     given_up: dict[tuple[str, int], list[str]] = {}
-    for name, change in reading.changes.items():
+    for name, change in reading.changed.items():
         for (_, node), held in change.stopped.items():
             for device in held.devices:
                 given_up.setdefault((node, device), []).append(name)
@@ -99,33 +98,31 @@ def _devices(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violatio
 
 
 def _amounts(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violation]:
-    """Steps at which a node holds too much CPU, memory or devices that only count."""
-    going_on: dict[str, Use] = {}
-    now: dict[str, Use] = {}
-    final: dict[str, Use] = {}
+    """Steps at which a node holds too much CPU, memory or devices that only count.
+
+    Only nodes where something stops and something starts: elsewhere no step holds more than the end does.
+    """
+    facts = reading.facts
+    starting = {node for name in awaited for _, node in reading.changes[name].started}
+    both = {node for change in reading.changed.values() for _, node in change.stopped if node in starting}
     takes: dict[str, dict[str, Use]] = {}
     gives: dict[str, dict[str, Use]] = {}
-    starting = {node for name in awaited for _, node in reading.changes[name].started}
-    for name, change in reading.changes.items():
-        if change.before:
-            add_use(now, change, change.before, reading)
-            if change.forced is None:
-                add_use(going_on, change, change.before, reading)
-        if change.after:
-            add_use(final, change, change.after, reading)
+    forced: dict[str, Use] = {}
+    for name, change in reading.changed.items():
         for holding, uses in ((change.started, takes), (change.stopped, gives)):
-            if holding and change.status is not Status.KEPT:
-                own: dict[str, Use] = {}
-                add_use(own, change, holding, reading)
-                for node, use in own.items():
-                    if node in starting:
-                        uses.setdefault(node, {})[name] = use
+            own: dict[str, Use] = {}
+            add_use(own, change.job, holding, facts, only=both)
+            for node, use in own.items():
+                uses.setdefault(node, {})[name] = use
+        if change.forced is not None:
+            add_use(forced, change.job, change.before, facts, only=both)
+    final = final_use(reading)
     found: list[Violation] = []
-    for node in sorted(starting):
-        for dimension, _, _, allowed in limits(reading.nodes[node], going_on.get(node)):
+    for node in sorted(both):
+        for dimension, _, now, allowed in limits(node, facts):
             if amount(final[node], dimension) > allowed:
                 continue  # reported as capacity
-            present = amount(now.get(node, Use()), dimension)
+            present = now + amount(forced.get(node, Use()), dimension)
             adds = {name: amount(use, dimension) for name, use in takes[node].items() if name in awaited}
             if present + sum(adds.values()) <= allowed:
                 continue

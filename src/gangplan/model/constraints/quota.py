@@ -13,34 +13,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.model.formulation.rows import Rows
+from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
+    from gangplan.domain.job import Job
     from gangplan.domain.queue import Queue
     from gangplan.model.formulation.layout import Layout
     from gangplan.model.instance.instance import Instance
     from gangplan.model.program import BoolArray
-    from gangplan.model.verifier.reading import Change, Holding, Reading
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.holding import Holding
+    from gangplan.model.verifier.reading import Reading
 
 NAME = "quota"
 RULES = ("quota.device-limit", "quota.device-limit-by-type")
 
 
+Held = dict[tuple[str, str | None], int]
+"""Devices by queue and type; type None: of all types."""
+
+
 def violations(reading: Reading) -> list[Violation]:
     """Queues whose subtree would hold more than it may."""
-    queues = {queue.name: queue for queue in reading.round.queues}
-    if not queues:
-        return []
-    present: dict[tuple[str, str | None], int] = {}
-    final: dict[tuple[str, str | None], int] = {}
-    for change in reading.changes.values():
-        if change.job.queue is None:
-            continue
-        if change.forced is None:
-            _add(present, change, change.before, reading, queues)
-        _add(final, change, change.after, reading, queues)
+    present, final = reading.facts.once(present_use), final_use(reading)
     found: list[Violation] = []
-    for queue in queues.values():
+    for queue in reading.facts.once(_queues).values():
         for kind, limit in _limits(queue):
             key = (queue.name, kind)
             held, now = final.get(key, 0), present.get(key, 0)
@@ -52,30 +50,51 @@ def violations(reading: Reading) -> list[Violation]:
     return found
 
 
+def present_use(facts: RoundFacts) -> Held:
+    """What the running jobs that are not forced off hold now."""
+    held: Held = {}
+    for change in facts.once(unplanned).values():
+        if change.forced is None:
+            _add(held, change.job, change.before, facts)
+    return held
+
+
+def final_use(reading: Reading) -> Held:
+    """What all jobs hold after the plan: what is held now, less what of that changes, and what it becomes."""
+    final = dict(reading.facts.once(present_use))
+    for change in reading.changed.values():
+        if change.forced is None:
+            _add(final, change.job, change.before, reading.facts, -1)
+        _add(final, change.job, change.after, reading.facts)
+    return final
+
+
+def _queues(facts: RoundFacts) -> dict[str, Queue]:
+    return {queue.name: queue for queue in facts.round.queues}
+
+
 def _limits(queue: Queue) -> Iterator[tuple[str | None, int]]:
     if queue.device_limit is not None:
         yield None, queue.device_limit
     yield from queue.device_limit_by_type.items()
 
 
-def _add(
-    held: dict[tuple[str, str | None], int],
-    change: Change,
-    holding: Holding,
-    reading: Reading,
-    queues: dict[str, Queue],
-) -> None:
-    """Add a holding to the sums of its queue and of every queue above."""
-    per_task = {group.name: group.devices_per_task for group in change.job.component.task_groups}
+def _add(held: Held, job: Job, holding: Holding, facts: RoundFacts, sign: int = 1) -> None:
+    """Add (``sign`` -1: take away) a holding to the sums of its queue and of every queue above."""
+    if job.queue is None or not holding:
+        return
+    queues = facts.once(_queues)
+    per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
     sums: dict[str | None, int] = {}
     for (group, node), part in holding.items():
-        devices = part.tasks * per_task.get(group, 0)
+        devices = sign * part.tasks * per_task.get(group, 0)
         if devices:
-            kind = reading.nodes[node].accelerator_type if node in reading.nodes else None
+            kind = facts.nodes[node].accelerator_type if node in facts.nodes else None
             sums[None] = sums.get(None, 0) + devices
             if kind is not None:
                 sums[kind] = sums.get(kind, 0) + devices
-    name, seen = change.job.queue, set[str]()
+    name: str | None = job.queue
+    seen = set[str]()
     while sums and name in queues and name not in seen:
         for kind, devices in sums.items():
             held[name, kind] = held.get((name, kind), 0) + devices

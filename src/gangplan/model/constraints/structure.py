@@ -16,12 +16,13 @@ import numpy as np
 
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.model.formulation.rows import INFINITY, Rows
-from gangplan.model.terms import terms
+from gangplan.model.terms import worth
 from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.model.formulation.layout import Layout
+    from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "structure"
@@ -58,26 +59,39 @@ _KINDS = {
 def violations(reading: Reading) -> list[Violation]:
     """Actions that make no sense, and running jobs without one."""
     found = list(reading.malformed)
+    sound = reading.facts.once(_sound_keeps)
     ids: set[str] = set()
     jobs: set[str] = set()
     for action in reading.plan.actions:
+        name = action.job
         if not action.id or action.id in ids:
             found.append(_on(action, "action-id", f"action id {action.id!r} is empty or not unique"))
         ids.add(action.id)
-        change = reading.changes.get(action.job)
+        change = reading.changes.get(name)
         if change is None:
-            found.append(_on(action, "unknown-job", f"{action.job!r} is not a job of the round"))
-        elif action.job in jobs:
-            found.append(_on(action, "repeated-job", f"{action.job} has more than one action"))
-        else:
-            found += _action(action, change, reading)
-        jobs.add(action.job)
+            found.append(_on(action, "unknown-job", f"{name!r} is not a job of the round"))
+        elif name in jobs:
+            found.append(_on(action, "repeated-job", f"{name} has more than one action"))
+        elif sound.get(name) is not action:
+            wrong = _action(action, change, reading)
+            found += wrong
+            if not wrong and action.kind is ActionKind.KEEP:
+                sound[name] = action
+        jobs.add(name)
     found += [
         Violation("structure.missing-action", name, message=f"{name} is running and has no action")
         for name, change in reading.changes.items()
         if change.action is None and change.job.running is not None
     ]
     return found
+
+
+def _sound_keeps(facts: RoundFacts) -> dict[str, Action]:
+    """The KEEP of each job that was found sound last, filled by :func:`violations`.
+
+    Whether a KEEP is sound depends on the round alone, and plans of one round share them.
+    """
+    return {}
 
 
 def _on(action: Action, rule: str, message: str) -> Violation:
@@ -127,8 +141,7 @@ def _action(action: Action, change: Change, reading: Reading) -> list[Violation]
 
 
 def _worth(action: Action, change: Change, reading: Reading) -> list[Violation]:
-    policy = reading.round.policy
-    true = {term.NAME: term.weight(policy) * term.evaluate(change.outcome, reading.facts) for term in terms()}
+    true = worth(change.outcome, reading.facts)
     return [
         _on(
             action,

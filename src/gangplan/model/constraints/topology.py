@@ -23,7 +23,8 @@ from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.model.formulation.layout import Domain, GangKind, GangRoom, Layout
-    from gangplan.model.verifier.reading import Change, Holding, Reading
+    from gangplan.model.verifier.holding import Holding
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "topology"
 RULES = ("topology.required-level", "topology.whole-nodes")
@@ -32,8 +33,8 @@ RULES = ("topology.required-level", "topology.whole-nodes")
 def violations(reading: Reading) -> list[Violation]:
     """Components that spread wider than they may, and groups on parts of several nodes."""
     found: list[Violation] = []
-    for name, change in reading.changes.items():
-        if not change.after or change.status is Status.KEPT:
+    for name, change in reading.changed.items():
+        if not change.after:
             continue
         action = change.action.id if change.action else ""
         required = change.job.component.required_level

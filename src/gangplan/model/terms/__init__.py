@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -48,3 +49,13 @@ def terms() -> tuple[Term, ...]:
     """All terms, in the order of their module names."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     return tuple(cast("Term", importlib.import_module(f"{__name__}.{name}")) for name in names)
+
+
+def worth(outcome: Outcome, facts: RoundFacts) -> dict[str, float]:
+    """What one job's outcome is worth by term, weighted, in GPU-equivalents; the verifier's arithmetic."""
+    return {name: weight * evaluate(outcome, facts) for name, weight, evaluate in facts.once(_weighted)}
+
+
+def _weighted(facts: RoundFacts) -> list[tuple[str, float, Callable[[Outcome, RoundFacts], float]]]:
+    """Name, weight under the round's policy, and evaluation of every term."""
+    return [(term.NAME, term.weight(facts.round.policy), term.evaluate) for term in terms()]

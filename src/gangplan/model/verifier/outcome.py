@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from gangplan.domain.job import Job
 
@@ -20,8 +20,7 @@ class Status(Enum):
     EVICTED = "EVICTED"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """One job's share of a plan.
 
     Attributes:

@@ -3,13 +3,16 @@
 Reading never fails. What makes no sense is left out of the holdings and kept in :attr:`Reading.malformed`,
 from where the structure family reports it. What a plan *does* to a job is derived from what the job holds
 before and after, never from the kind that the action claims.
+
+A round is large and a plan changes little of it, so a plan is read as a difference: :func:`unplanned` says
+once a round what each job does when no action names it, and only jobs with an action are looked at again.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
 from gangplan.domain.cluster import Node
@@ -18,26 +21,15 @@ from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
 from gangplan.model.verifier.facts import RoundFacts
+from gangplan.model.verifier.holding import NOTHING, Holding, counts, holding, minus, within
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.violation import Violation
 
-
-class Held(NamedTuple):
-    """Tasks of one group on one node, and the device indices they hold (none where they are not pinned)."""
-
-    tasks: int
-    devices: frozenset[int]
+_DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
+_NOTHING_DONE = (Status.WAITING, Status.KEPT)
 
 
-Holding = Mapping[tuple[str, str], Held]
-"""What a job holds, by (group, node)."""
-
-NOTHING: Holding = MappingProxyType({})
-_NO_DEVICES: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class Change(NamedTuple):
     """What a plan does to one job.
 
     Attributes:
@@ -68,18 +60,15 @@ class Change:
     @property
     def disruptive(self) -> bool:
         """Whether a running job is evicted, moved or resized by choice."""
-        return self.forced is None and self.status in _DISRUPTIONS
+        return self.forced is None and self.outcome.status in _DISRUPTIONS
 
     @property
     def gains(self) -> bool:
         """Whether the job is placed, moved, or resized to more tasks of some group."""
         if self.status is Status.RESIZED:
-            before = _counts(self.before)
+            before = counts(self.before)
             return any(count > before.get(group, 0) for group, count in self.outcome.counts.items())
         return self.status in (Status.STARTED, Status.MOVED)
-
-
-_DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +80,8 @@ class Reading:
         plan: the plan.
         facts: the round's constants.
         changes: one for every job, by name, in the round's order.
+        changed: those of them that neither go on waiting nor keep what they hold. A kept job is not forced
+            off and holds afterwards exactly what it held before.
         malformed: placements that make no sense.
     """
 
@@ -98,6 +89,7 @@ class Reading:
     plan: Plan
     facts: RoundFacts
     changes: Mapping[str, Change]
+    changed: Mapping[str, Change]
     malformed: tuple[Violation, ...]
 
     @property
@@ -112,38 +104,55 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
     Of several actions for one job the first counts. Without an action a waiting job waits; a running one goes
     on, unless it is forced off.
     """
-    actions: dict[str, Action] = {}
-    for one in plan.actions:
-        actions.setdefault(one.job, one)
+    without = facts.once(unplanned)
     malformed: list[Violation] = []
-    changes: dict[str, Change] = {}
-    for job in facts.round.jobs:
-        action = actions.get(job.name)
-        if action is not None or job.running is not None:
-            changes[job.name] = _change(job, action, facts, malformed)
+    changes = dict(without)
+    seen: set[str] = set()
+    for action in plan.actions:
+        alone = without.get(action.job)
+        if alone is None or action.job in seen:
+            continue
+        seen.add(action.job)
+        running = alone.job.running
+        if (
+            running is not None
+            and alone.forced is None
+            and action.kind is not ActionKind.EVICT
+            and action.placements == running.placements
+        ):
+            changes[action.job] = alone._replace(action=action)
         else:
-            changes[job.name] = Change(job, None, NOTHING, NOTHING, NOTHING, NOTHING, None, _idle(job))
-    return Reading(facts.round, plan, facts, changes, tuple(malformed))
+            changes[action.job] = _change(alone.job, action, alone.before, facts, malformed)
+    changed = {name: change for name, change in changes.items() if change.outcome.status not in _NOTHING_DONE}
+    return Reading(facts.round, plan, facts, changes, changed, tuple(malformed))
 
 
-def _change(job: Job, action: Action | None, facts: RoundFacts, malformed: list[Violation]) -> Change:
+def unplanned(facts: RoundFacts) -> dict[str, Change]:
+    """What every job does without an action, by name: it waits, goes on, or is forced off."""
+    found: dict[str, Change] = {}
+    for job in facts.round.jobs:
+        if job.running is None:
+            found[job.name] = Change(job, None, NOTHING, NOTHING, NOTHING, NOTHING, None, _idle(job))
+        else:
+            found[job.name] = _change(job, None, holding(job.running.placements), facts, [])
+    return found
+
+
+def _change(
+    job: Job, action: Action | None, before: Holding, facts: RoundFacts, malformed: list[Violation]
+) -> Change:
     forced = facts.forced.get(job.name)
-    before = NOTHING
-    if job.running is not None:
-        before = _holding(job.running.placements)
     if action is None:
         after = NOTHING if forced else before
     elif action.kind is ActionKind.EVICT:
         after = NOTHING
-    elif job.running is not None and action.placements == job.running.placements:
-        after = before if not forced else _checked(job, action, facts, malformed)
     else:
         after = _checked(job, action, facts, malformed)
     status = _status(job, forced, before, after)
     if status is Status.KEPT:
         started = stopped = NOTHING
     elif status is Status.RESIZED:
-        started, stopped = _minus(after, before), _minus(before, after)
+        started, stopped = minus(after, before), minus(before, after)
     else:
         started, stopped = after, before
     outcome = _outcome(job, status, forced is not None, after, facts)
@@ -154,26 +163,13 @@ def _idle(job: Job, status: Status = Status.WAITING, *, forced: bool = False) ->
     return Outcome(job, status, forced, "", {}, {}, 0, 0.0, 0.0)
 
 
-def _holding(placements: tuple[TaskPlacement, ...]) -> Holding:
-    if len(placements) == 1:
-        only = placements[0]
-        devices = frozenset(only.devices) if only.devices else _NO_DEVICES
-        return {(only.group, only.node): Held(only.tasks, devices)}
-    holding: dict[tuple[str, str], Held] = {}
-    for placement in placements:
-        key = (placement.group, placement.node)
-        known = holding.get(key, Held(0, _NO_DEVICES))
-        holding[key] = Held(known.tasks + placement.tasks, known.devices | frozenset(placement.devices))
-    return holding
-
-
 def _checked(job: Job, action: Action, facts: RoundFacts, malformed: list[Violation]) -> Holding:
     """The holding that an action asks for, without what makes no sense."""
-    groups = {group.name for group in job.component.task_groups}
+    groups = [group.name for group in job.component.task_groups]
     if len(action.placements) == 1:
         only = action.placements[0]
         if only.node in facts.nodes and only.group in groups and only.tasks >= 1 and len(only.devices) < 2:
-            return _holding(action.placements)
+            return holding(action.placements)
     seen: set[tuple[str, str]] = set()
     sane: list[TaskPlacement] = []
 
@@ -193,40 +189,15 @@ def _checked(job: Job, action: Action, facts: RoundFacts, malformed: list[Violat
                 report("repeated-placement", node, f"{job.name} lists {group} on {node} more than once")
             seen.add((group, node))
             sane.append(placement)
-        if any(a >= b for a, b in zip(placement.devices, placement.devices[1:], strict=False)):
+        if not _ascending(placement.devices):
             report(
                 "device-order", node, f"{job.name} lists devices {placement.devices} on {node}, not ascending"
             )
-    return _holding(tuple(sane))
+    return holding(tuple(sane))
 
 
-def _minus(holding: Holding, other: Holding) -> Holding:
-    """What ``holding`` has and ``other`` has not."""
-    left: dict[tuple[str, str], Held] = {}
-    for key, held in holding.items():
-        known = other.get(key)
-        if known is None:
-            left[key] = held
-        elif held.tasks > known.tasks or held.devices - known.devices:
-            left[key] = Held(max(0, held.tasks - known.tasks), held.devices - known.devices)
-    return left
-
-
-def _counts(holding: Holding) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for (group, _), held in holding.items():
-        counts[group] = counts.get(group, 0) + held.tasks
-    return counts
-
-
-def _within(inner: Holding, outer: Holding, group: str) -> bool:
-    """Whether all that ``inner`` holds for ``group``, ``outer`` holds too."""
-    for key, held in inner.items():
-        if key[0] == group:
-            known = outer.get(key)
-            if known is None or held.tasks > known.tasks or not held.devices <= known.devices:
-                return False
-    return True
+def _ascending(devices: tuple[int, ...]) -> bool:
+    return all(map(operator.lt, devices, devices[1:]))
 
 
 def _status(job: Job, forced: ForcedReason | None, before: Holding, after: Holding) -> Status:
@@ -239,10 +210,10 @@ def _status(job: Job, forced: ForcedReason | None, before: Holding, after: Holdi
     if after == before:
         return Status.KEPT
     nested = all(
-        _within(after, before, group.name) or _within(before, after, group.name)
+        within(after, before, group.name) or within(before, after, group.name)
         for group in job.component.task_groups
     )
-    if nested and _counts(after) != _counts(before):
+    if nested and counts(after) != counts(before):
         return Status.RESIZED
     return Status.MOVED
 
@@ -250,21 +221,21 @@ def _status(job: Job, forced: ForcedReason | None, before: Holding, after: Holdi
 def _outcome(job: Job, status: Status, forced: bool, after: Holding, facts: RoundFacts) -> Outcome:  # noqa: FBT001
     if not after:
         return _idle(job, status, forced=forced)
-    counts: dict[str, int] = {}
+    tasks: dict[str, int] = {}
     types: dict[str, str] = {}
     per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
     devices = 0
     mixed = False
     for (group, node), held in after.items():
-        counts[group] = counts.get(group, 0) + held.tasks
+        tasks[group] = tasks.get(group, 0) + held.tasks
         each = per_task[group]
         if each:
             devices += held.tasks * each
             kind = facts.nodes[node].accelerator_type
             if kind is None or types.setdefault(group, kind) != kind:
                 mixed = True
-    scope = NODE if len(after) == 1 else facts.scope(node for _, node in after)
+    scope = NODE if len(after) == 1 else facts.scope([node for _, node in after])
     relative, throughput = (
-        (0.0, 0.0) if mixed else facts.throughput.of_gang(job.component, counts, types, scope)
+        (0.0, 0.0) if mixed else facts.throughput.of_gang(job.component, tasks, types, scope)
     )
-    return Outcome(job, status, forced, scope, counts, types, devices, relative, throughput)
+    return Outcome(job, status, forced, scope, tasks, types, devices, relative, throughput)

@@ -2,6 +2,9 @@
 
 It knows no solver and shares no code with the model; the two are checked against each other. A plan is
 emitted only when this finds nothing. It takes any plan, however broken, and never raises on one.
+
+Several plans of one round are judged with the same :class:`RoundFacts`. What depends on the round alone is
+then computed once (:meth:`RoundFacts.once`), and each plan is judged by what it changes.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from dataclasses import dataclass
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.model.constraints import constraints
-from gangplan.model.terms import terms
+from gangplan.model.terms import terms, worth
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.outcome import Outcome, Status
-from gangplan.model.verifier.reading import read_plan
+from gangplan.model.verifier.reading import Reading, read_plan, unplanned
 from gangplan.model.verifier.violation import Violation
 
 
@@ -29,12 +32,14 @@ class Verification:
         objective: value of the plan, GPU-equivalents; says little when rules are broken.
         objective_by_term: weighted contribution of every term, by name; sums to ``objective``.
         outcomes: what the plan means for each job, by name.
+        worth: by name of every job that does not simply wait: its weighted contribution by term.
     """
 
     violations: tuple[Violation, ...]
     objective: float
     objective_by_term: Mapping[str, float]
     outcomes: Mapping[str, Outcome]
+    worth: Mapping[str, Mapping[str, float]]
 
     @property
     def valid(self) -> bool:
@@ -54,15 +59,30 @@ def verify(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> Verifi
     violations: list[Violation] = []
     for family in constraints():
         violations += family.violations(reading)
-    outcomes = {name: change.outcome for name, change in reading.changes.items()}
-    contributions: dict[str, list[float]] = {}
-    at_stake = [outcome for outcome in outcomes.values() if outcome.status is not Status.WAITING]
-    for term in terms():
-        weight = term.weight(round_.policy)
-        contributions[term.NAME] = [weight * term.evaluate(outcome, reading.facts) for outcome in at_stake]
+    contributions = _worth(reading)
+    by_term = {term.NAME: [each[term.NAME] for each in contributions.values()] for term in terms()}
     return Verification(
         violations=tuple(sorted(violations)),
-        objective=math.fsum(value for values in contributions.values() for value in values),
-        objective_by_term={name: math.fsum(values) for name, values in contributions.items()},
-        outcomes=outcomes,
+        objective=math.fsum(value for values in by_term.values() for value in values),
+        objective_by_term={name: math.fsum(values) for name, values in by_term.items()},
+        outcomes={name: change.outcome for name, change in reading.changes.items()},
+        worth=contributions,
     )
+
+
+def _worth(reading: Reading) -> dict[str, Mapping[str, float]]:
+    """What every job that does not wait contributes by term; that of kept jobs is known from the round."""
+    facts = reading.facts
+    found: dict[str, Mapping[str, float]] = dict(facts.once(_worth_of_keeps))
+    for name, change in reading.changed.items():
+        found[name] = worth(change.outcome, facts)
+    return found
+
+
+def _worth_of_keeps(facts: RoundFacts) -> dict[str, Mapping[str, float]]:
+    """What every running job contributes where it is; what is forced off, as evicted."""
+    return {
+        name: worth(change.outcome, facts)
+        for name, change in facts.once(unplanned).items()
+        if change.status is not Status.WAITING
+    }
