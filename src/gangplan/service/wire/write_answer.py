@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.domain.plan import Action, Plan, Quality, RoundResult, Stage, Verdict, gaps
+from collections.abc import Iterable
+
+from gangplan.domain.plan import Plan, Quality, RoundResult, Stage, Verdict, gaps
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration
-from gangplan.service.wire.write_job import write_placements
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
 
@@ -20,8 +21,6 @@ def write_result(result: RoundResult, request_id: str = "", version: str = "") -
     """
     message = round_pb2.PlanRoundResponse(
         request_id=request_id,
-        plan=write_plan(result.plan),
-        verdicts=[_write_verdict(verdict) for verdict in result.verdicts],
         notices=[
             verdict_pb2.Notice(code=notice.code, field=notice.field, message=notice.message)
             for notice in result.notices
@@ -38,6 +37,9 @@ def write_result(result: RoundResult, request_id: str = "", version: str = "") -
         verified=result.verified,
         version=version,
     )
+    message.plan.SetInParent()
+    _add_actions(result.plan, message.plan)
+    _add_verdicts(result.verdicts, message)
     message.termination.reason = numbers(quality_pb2.TerminationReason.DESCRIPTOR)[result.reason.name]  # type: ignore[assignment]
     message.termination.limit = numbers(quality_pb2.TerminationLimit.DESCRIPTOR)[result.limit.name]  # type: ignore[assignment]
     message.pipeline = PIPELINE_NUMBERS[result.pipeline]  # type: ignore[index,assignment]
@@ -46,42 +48,52 @@ def write_result(result: RoundResult, request_id: str = "", version: str = "") -
 
 def write_plan(plan: Plan) -> plan_pb2.Plan:
     """A plan, in its order."""
-    return plan_pb2.Plan(actions=[_write_action(action) for action in plan.actions])
-
-
-def _write_action(action: Action) -> plan_pb2.Action:
-    message = plan_pb2.Action(
-        action_id=action.id,
-        job=action.job,
-        placements=write_placements(action.placements),
-        scope=action.scope,
-        throughput=action.throughput,
-        depends_on=action.depends_on,
-        beneficiaries=action.beneficiaries,
-        cost_by_term=dict(sorted(action.cost_by_term.items())),
-        preconditions=[
-            plan_pb2.Precondition(kind=condition.kind, name=condition.name, revision=condition.revision)
-            for condition in action.preconditions
-        ],
-    )
-    message.kind = numbers(plan_pb2.ActionKind.DESCRIPTOR)[action.kind.name]  # type: ignore[assignment]
-    if action.forced is not None:
-        message.forced_reason = numbers(plan_pb2.ForcedReason.DESCRIPTOR)[action.forced.name]  # type: ignore[assignment]
+    message = plan_pb2.Plan()
+    _add_actions(plan, message)
     return message
 
 
-def _write_verdict(verdict: Verdict) -> verdict_pb2.Verdict:
-    message = verdict_pb2.Verdict(
-        job=verdict.job,
-        code=verdict.code,
-        message=verdict.message,
-        resource=verdict.resource,
-        level=verdict.level,
-        shortfall=verdict.shortfall,
-        regret=verdict.regret,
-    )
-    message.kind = numbers(verdict_pb2.VerdictKind.DESCRIPTOR)[verdict.kind.name]  # type: ignore[assignment]
-    return message
+def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
+    """Make the actions where they belong: a message that is put into another is copied."""
+    kinds, reasons = numbers(plan_pb2.ActionKind.DESCRIPTOR), numbers(plan_pb2.ForcedReason.DESCRIPTOR)
+    for action in plan.actions:
+        written = message.actions.add(
+            action_id=action.id,
+            job=action.job,
+            scope=action.scope,
+            throughput=action.throughput,
+            kind=kinds[action.kind.name],
+        )
+        for placement in action.placements:
+            written.placements.add(
+                group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
+            )
+        if action.depends_on:
+            written.depends_on.extend(action.depends_on)
+        if action.beneficiaries:
+            written.beneficiaries.extend(action.beneficiaries)
+        costs = written.cost_by_term
+        for term, value in action.cost_by_term.items():
+            costs[term] = value
+        for condition in action.preconditions:
+            written.preconditions.add(kind=condition.kind, name=condition.name, revision=condition.revision)
+        if action.forced is not None:
+            written.forced_reason = reasons[action.forced.name]  # type: ignore[assignment]
+
+
+def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundResponse) -> None:
+    kinds = numbers(verdict_pb2.VerdictKind.DESCRIPTOR)
+    for verdict in verdicts:
+        message.verdicts.add(
+            job=verdict.job,
+            kind=kinds[verdict.kind.name],
+            code=verdict.code,
+            message=verdict.message,
+            resource=verdict.resource,
+            level=verdict.level,
+            shortfall=verdict.shortfall,
+            regret=verdict.regret,
+        )
 
 
 def _write_quality(quality: Quality) -> quality_pb2.Quality:
