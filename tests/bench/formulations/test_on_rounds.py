@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gangplan.bench.formulations.catalogue import FORMULATIONS, run_formulation
+from gangplan.bench import others
+from gangplan.bench.formulations.catalogue import FORMULATIONS, run
 from gangplan.bench.formulations.partition import deal, part_of, partitioned
 from gangplan.bench.formulations.rival import Limits
 from gangplan.bench.formulations.rows import compare, row_of
@@ -14,6 +15,7 @@ from gangplan.bench.formulations.type_capacity import formulate_type_capacity
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
+from gangplan.errors import UnknownSolverError
 from gangplan.model.formulation.formulate import formulate
 from gangplan.model.formulation.layout import build_layout
 from gangplan.model.instance.instance import build_instance
@@ -28,7 +30,7 @@ PLANNED = {Status.OPTIMAL.value, Status.FEASIBLE.value}
 
 
 def rows_of(round_: Round, names: tuple[str, ...] = tuple(FORMULATIONS)) -> dict[str, Row]:
-    rows = compare([run_formulation(round_, name, "highs", LIMITS) for name in names])
+    rows = compare([run(round_, name, "highs", LIMITS) for name in names])
     return dict(zip(names, rows, strict=True))
 
 
@@ -180,13 +182,11 @@ def test_a_lying_answer_is_wrong():
 
 
 def test_rows_of_runs():
-    from gangplan.bench.formulations.seam import row_of_run
-    from gangplan.errors import InvalidInputError
-
     task = Run("formulations", "formulations", "S/steady/50/seed0", who="type-capacity", time_limit_s=20.0)
-    assert row_of_run(task)["status"] in PLANNED
-    refused = row_of_run(replace(task, solver="no-such-solver"))
-    assert refused["status"] == Status.ERROR.value
-    assert "no-such-solver" in refused["error"]
-    with pytest.raises(InvalidInputError, match="no formulation 'best'"):
-        row_of_run(replace(task, who="best"))
+    [row] = others.measure(task)
+    assert row["status"] in PLANNED
+    assert row["solver_taken"] == "highs"
+    with pytest.raises(UnknownSolverError, match="no-such-solver"):
+        others.measure(replace(task, solver="no-such-solver"))
+    with pytest.raises(KeyError, match="best"):
+        others.measure(replace(task, who="best"))

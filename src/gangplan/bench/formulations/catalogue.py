@@ -32,7 +32,7 @@ FORMULATIONS: Mapping[str, Formulation] = MappingProxyType(
 WITHOUT_SOLVER = frozenset({"density-keep", "density-empty"})
 
 
-def run_formulation(round_: Round, formulation: str, solver: str, limits: Limits) -> Row:
+def run(round_: Round, formulation: str, solver: str, limits: Limits) -> Row:
     """One formulation of one round by one solver, as one row.
 
     Args:
