@@ -19,9 +19,12 @@ DEFAULT_GROUP = "worker"
 
 _SPLITS = {job_pb2.TASK_SPLIT_WHOLE_NODES: TaskSplit.WHOLE_NODES}
 _NOTHING = Resources()
-_PROFILE_TAG = job_pb2.TaskGroup.PROFILE_FIELD_NUMBER << 3 | 2
 _SHORT = 127
 """Longest name whose length is one byte on the wire."""
+_HEADS = tuple(
+    bytes((job_pb2.TaskGroup.PROFILE_FIELD_NUMBER << 3 | 2, length)) for length in range(_SHORT + 1)
+)
+"""What stands before a profile's name of each length on the wire."""
 
 
 class Components:
@@ -83,7 +86,7 @@ def _around(encoded: bytes, profile: str) -> _Around:
     name = profile.encode()
     if not name:
         return encoded, 0, b""
-    before, _, after = encoded.partition(b"%c%c%b" % (_PROFILE_TAG, len(name) & 0x7F, name))
+    before, _, after = encoded.partition(_HEADS[len(name) & _SHORT] + name)
     return before, len(name), after
 
 
@@ -100,9 +103,7 @@ def _is_around(around: _Around, profile: str) -> bool:
         return False
     other = ("a" if profile[0] != "a" else "b") * length
     try:
-        found = job_pb2.Component.FromString(
-            b"%b%c%c%b%b" % (before, _PROFILE_TAG, length, other.encode(), after)
-        )
+        found = job_pb2.Component.FromString(before + _HEADS[length] + other.encode() + after)
     except DecodeError:
         return False
     return len(found.task_groups) == 1 and found.task_groups[0].profile == other

@@ -64,7 +64,7 @@ def _read_job(
     message: job_pb2.Job, name: str, path: str, components: Components, known: Known, fields: Fields
 ) -> Job:
     """A job, its name unchecked; messages within it are made only where they are set."""
-    queue = message.queue or None
+    queue, revision = message.queue or None, message.revision
     if queue is not None:
         fields.known(queue, known.queues, path, "queue", "queue")
     weight = 1.0
@@ -116,7 +116,7 @@ def _read_job(
         restart,
         _read_capabilities(message.capabilities) if message.HasField("capabilities") else _ANYTHING,
         running,
-        fields.text(message.revision, path, "revision"),
+        fields.text(revision, path, "revision") if revision else "",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from types import MappingProxyType
 
@@ -60,7 +59,7 @@ class _Grids:
         bare.ClearField("throughputs")
         key = bare.SerializeToString()
         cells = self._known.get(key)
-        if cells is not None and len(cells) == len(values) and _all_in_range(values):
+        if cells is not None and len(cells) == len(values) and _surely_in_range(values):
             return dict(zip(cells, values, strict=True))
         before = len(self._fields.invalid)
         found = self._checked(message, values, path)
@@ -95,8 +94,6 @@ class _Grids:
         return cells
 
 
-def _all_in_range(values: list[float]) -> bool:
-    """Whether all throughputs are numbers from 0 to the limit; the sum is NaN if one of them is."""
-    return not values or (
-        not math.isnan(sum(values)) and min(values) >= 0.0 and max(values) <= limits.THROUGHPUT
-    )
+def _surely_in_range(values: list[float]) -> bool:
+    """Whether all throughputs are surely numbers from 0 to the limit: their sum is NaN if one of them is."""
+    return not values or (min(values) >= 0.0 and sum(values) <= limits.THROUGHPUT)
