@@ -10,9 +10,11 @@ import os
 import platform
 import statistics
 import subprocess
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Self
 
 HERE = Path(__file__).parent
 PACKAGES = ("gangplan", "numpy", "highspy", "ortools", "pulp", "numba", "grpcio", "protobuf", "pyscipopt")
@@ -21,6 +23,7 @@ _CODE = ("gangplan", "gangplan_solvers")
 _UNMEASURED = ("cli", "bench/report", "observe", "testing")
 """Rooms whose code changes no figure."""
 _STEPS, _FLOATS = 400_000, 400_000
+_LOOK_SECONDS, _LOOKS_BETWEEN_SEARCHES = 0.1, 5
 
 
 def calibrate(repeats: int = 3) -> float:
@@ -100,6 +103,50 @@ def revision() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()
+
+
+class MemoryWatch:
+    """Peak memory of a process and of all below it, also of those that end meanwhile.
+
+    Looks on every tenth of a second while it is entered. A process that is ended and another in its place are
+    not added up: the sum is over those that lived at the same time.
+
+    Args:
+        root: id of the process.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, daemon=True)
+        self.largest = 0
+        """Most that one process ever held, bytes."""
+        self.together = 0
+        """Largest sum of the peaks of all that lived at the same time, bytes."""
+
+    def __enter__(self) -> Self:
+        self._look(sorted(_sizes(self._root)))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._look(sorted(_sizes(self._root)))
+
+    def _look_on(self) -> None:
+        known = sorted(_sizes(self._root))
+        looks = 0
+        while not self._over.wait(_LOOK_SECONDS):
+            looks += 1
+            if looks % _LOOKS_BETWEEN_SEARCHES == 0:
+                known = sorted(_sizes(self._root))
+            self._look(known)
+
+    def _look(self, processes: Iterable[int]) -> None:
+        peaks = [_status(Path(f"/proc/{pid}/status"))[1] for pid in processes]
+        self.largest = max(self.largest, *peaks, 0)
+        self.together = max(self.together, sum(peaks))
 
 
 def peak_bytes(root: int | None = None) -> dict[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -49,14 +50,16 @@ class Answered:
         wall_s: from the bytes sent to the answer parsed; in this process from the round to the result.
         outside_s: of that, what lies outside the planner: reading the request, the answer, the wire.
         remarks: more for the row.
-        peaks: peak resident bytes of each process that served it.
+        largest_bytes, together_bytes: peak resident size of the largest process that served it, and the sum
+            over those that lived at the same time.
     """
 
     result: RoundResult
     wall_s: float
     outside_s: float
     remarks: Mapping[str, float]
-    peaks: Mapping[int, int]
+    largest_bytes: int
+    together_bytes: int
 
 
 Planning = Callable[["Round"], Answered]
@@ -78,7 +81,7 @@ def measure(run: Run) -> Row:
         calibration.append(machine.calibrate())
         load_average.append(machine.load_average())
         same = _same_when_permuted(plan, case.round, run, answered.result) if run.check_permuted else None
-    result, peaks = answered.result, answered.peaks
+    result = answered.result
     judged = _judged(sent, result)
     return {
         "status": _status(result, judged).value,
@@ -86,12 +89,12 @@ def measure(run: Run) -> Row:
         "solver_version": result.solver,
         **_size(case.round),
         "statistics": dict(result.statistics),
-        **_times(answered),
+        **_times(answered, run.time_limit_s),
         **_worth(result, answered, run, case.unit),
         **judged,
         "permuted_same": same,
-        "peak_rss_bytes": max(peaks.values(), default=0),
-        "sum_rss_bytes": sum(peaks.values()),
+        "peak_rss_bytes": answered.largest_bytes,
+        "sum_rss_bytes": answered.together_bytes,
         "calibration_s": calibration,
         "load": load_average,
         "load_s": load_s,
@@ -180,23 +183,25 @@ def _over_grpc(run: Run) -> Iterator[Planning]:
                 began = time.perf_counter()
                 message = write_round(round_, parameters(run), compact=True)
                 encoded: Any = _Encoded(message.SerializeToString())
-                sent = time.perf_counter()
+                encode_s = time.perf_counter() - began
                 patience = run.time_limit_s + _PATIENCE_SECONDS
-                answer = transport.call("PlanRound", encoded, round_pb2.PlanRoundResponse, patience)
-                received = time.perf_counter()
-                result = read_result(answer)
-                done = time.perf_counter()
+                with machine.MemoryWatch(served.process) as memory:
+                    sent = time.perf_counter()
+                    answer = transport.call("PlanRound", encoded, round_pb2.PlanRoundResponse, patience)
+                    received = time.perf_counter()
+                    result = read_result(answer)
+                    done = time.perf_counter()
                 total = result.seconds_by_phase.get("total", result.stages[-1].seconds)
                 remarks = {
                     "service_start_s": served.start_s,
-                    "encode_s": sent - began,
+                    "encode_s": encode_s,
                     "call_s": received - sent,
                     "parse_s": done - received,
                     "request_bytes": len(encoded.data),
                     "answer_bytes": answer.ByteSize(),
                 }
-                peaks = machine.peak_bytes(served.process)
-                return Answered(result, done - sent, done - sent - total, remarks, peaks)
+                wall = done - sent
+                return Answered(result, wall, wall - total, remarks, memory.largest, memory.together)
 
             yield plan
 
@@ -213,10 +218,11 @@ def _in_process(run: Run) -> Iterator[Planning]:
         planner.warm()
 
         def plan(round_: Round) -> Answered:
-            began = time.perf_counter()
-            result = planner.plan(round_, parameters(run), Budget(run.time_limit_s), Cancellation())
-            wall = time.perf_counter() - began
-            return Answered(result, wall, 0.0, {}, machine.peak_bytes())
+            with machine.MemoryWatch(os.getpid()) as memory:
+                began = time.perf_counter()
+                result = planner.plan(round_, parameters(run), Budget(run.time_limit_s), Cancellation())
+                wall = time.perf_counter() - began
+            return Answered(result, wall, 0.0, {}, memory.largest, memory.together)
 
         yield plan
     finally:
@@ -254,7 +260,7 @@ def fast_path(stages: tuple[Stage, ...]) -> Stage | None:
     return named[0] if named else None
 
 
-def _times(answered: Answered) -> Row:
+def _times(answered: Answered, limit: float) -> Row:
     """Seconds; those of stages as if the answer had been sent at that moment: with all that lies outside.
 
     ``exact_s`` is the solver's last plan, verified; ``solve_s`` all that was spent in solvers.
@@ -272,6 +278,7 @@ def _times(answered: Answered) -> Row:
         "build_s": phases.get("instance", 0.0) + phases.get("formulate", 0.0),
         "solve_s": phases.get("solve"),
         "wall_s": answered.wall_s,
+        "late_s": max(0.0, answered.wall_s - limit),
         "outside_s": outside,
         "seconds_by_phase": phases,
         "stages": [[s.name, s.seconds + shift, s.objective, s.bound] for s in result.stages],

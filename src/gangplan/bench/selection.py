@@ -69,7 +69,7 @@ class Selection:
         violations = []
         known = catalog.names()
         for solver in self.solvers:
-            if solver != "auto" and solver not in known:
+            if solver not in {"auto", "every"} and solver not in known:
                 there = ", ".join(known)
                 violations.append(FieldViolation("--solver", f"no solver {solver!r}; there are: {there}"))
         violations += [

@@ -46,7 +46,7 @@ class Group(_Strict):
         sizes, starts, occupancies, seeds: of generated instances, ``SIZE/START/OCCUPANCY/seedN``.
         instances: names instead, for a kind that has its own.
         who: who measures: ``gangplan``, or a formulation's name.
-        solvers, pipelines: as on the command line.
+        solvers, pipelines: as on the command line; the solver ``every`` stands for all that can be used here.
         time_limit_s: of each run.
         transport: ``grpc`` or ``in_process``.
         threads, node_limit: of the solver.
@@ -111,7 +111,7 @@ class Suite(_Strict):
         for group in self.group:
             for instance, seed in _instances(group, group.seeds if seeds is None else seeds):
                 for who, solver, pipeline in itertools.product(
-                    group.who, solvers or group.solvers, pipelines or group.pipelines
+                    group.who, _every(solvers or group.solvers), pipelines or group.pipelines
                 ):
                     run = Run(
                         suite=self.name,
@@ -131,6 +131,15 @@ class Suite(_Strict):
                     )
                     if run.matches(tuple(only)):
                         yield run
+
+
+def _every(solvers: Sequence[str]) -> Sequence[str]:
+    """The solvers, ``every`` being all that can be used here."""
+    if "every" not in solvers:
+        return solvers
+    from gangplan_solvers import catalog
+
+    return [one.name for one in catalog.describe() if one.availability.available]
 
 
 def _instances(group: Group, seeds: Sequence[int]) -> Iterator[tuple[str, int]]:

@@ -14,6 +14,8 @@ from gangplan.cli.exits import Exit, explained, say
 
 if TYPE_CHECKING:
     from gangplan.bench.runs import Run
+    from gangplan.bench.suites import Suite
+    from gangplan.engine.parameters import Pipeline
 
 HELP = "Measure rounds and solvers, report, and compare with what was."
 
@@ -173,4 +175,195 @@ def run(
         raise typer.Exit(Exit.VIOLATED)
 
 
-VERBS = (run,)
+@explained
+def report(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Rows: .jsonl or .json.")],
+    *,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write one self-contained page with pictures there (needs the extra `report`).",
+            metavar="FILE",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the Markdown there.",
+            metavar="FILE",
+            show_default="standard output",
+        ),
+    ] = None,
+    notes: Annotated[
+        list[str] | None, typer.Option(help="A remark for the head of the report; may be repeated.")
+    ] = None,
+) -> None:
+    """Make tables of rows: Markdown, and with --html a page with pictures.
+
+    \b
+    gangplan bench report build/targets.jsonl
+    gangplan bench report build/*.jsonl -o build/report.md --html build/report.html
+
+    Medians with the smallest and the largest over seeds beside them; unsolved counts at its limit.
+    """  # noqa: D301 - \b keeps the lines
+    from gangplan.bench.report import markdown
+    from gangplan.bench.rows import latest, read_rows
+
+    rows = latest(read_rows(files))
+    text = markdown.document(rows, notes=tuple(notes or ()))
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text, encoding="utf-8")
+        say(f"wrote {output}")
+    if html is not None:
+        from gangplan.bench.report import page
+
+        html.write_text(page.document(rows, notes=tuple(notes or ())), encoding="utf-8")
+        say(f"wrote {html}")
+
+
+@explained
+def gate(
+    *,
+    suite: Annotated[
+        str,
+        typer.Option(help="gate, or growth, which measures XL and XXL for minutes.", metavar="NAME|FILE"),
+    ] = "gate",
+    only: _Only = None,
+    gates: Annotated[
+        Path,
+        typer.Option(help="The committed figures.", metavar="FILE", show_default="benchmarks/gates.toml"),
+    ] = Path("benchmarks/gates.toml"),
+    update: Annotated[bool, typer.Option("--update", help="Write the figures anew instead.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With growth: keep the rows in FILE.jsonl.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Compare deterministic counters with committed ones; exit code 1 and what grew, when one did.
+
+    \b
+    gangplan bench gate
+    gangplan bench gate --update
+    gangplan bench gate --suite growth -o build/growth.jsonl
+
+    Counters are iterations, nodes, columns, rows, candidates: no seconds, so that no busy machine fails it.
+    """  # noqa: D301 - \b keeps the lines
+    from gangplan.bench import suites
+
+    chosen = suites.load(suite)
+    if chosen.growth is not None:
+        _growth_gate(chosen, tuple(only or ()), output)
+        return
+    from gangplan.bench import gate as gating
+
+    found = gating.measure(
+        chosen.runs(only=tuple(only or ())), lambda name, result: say(f"{name}  {result.reason.value}")
+    )
+    if update:
+        old = gating.read(gates) if gates.is_file() else gating.Gates(gating.TOLERANCE, gating.ALLOWANCE, {})
+        kept = dict(old.counters) if only else {}
+        gating.write(gates, gating.Gates(old.tolerance, old.allowance, kept | found))
+        say(f"wrote {gates}: {len(found)} runs")
+        return
+    committed = gating.read(gates)
+    if only:
+        mine = {name: one for name, one in committed.counters.items() if name in found}
+        committed = gating.Gates(committed.tolerance, committed.allowance, mine)
+    for finding in gating.shrunk(committed, found):
+        say(f"better: {finding}")
+    refused = gating.compare(committed, found)
+    for finding in refused:
+        print(finding)
+    if refused:
+        say("The gate is shut. If the change is meant: gangplan bench gate --update, and say why.")
+        raise typer.Exit(Exit.BUG)
+    say(f"{len(found)} runs within the gate")
+
+
+def _growth_gate(suite: Suite, only: tuple[str, ...], output: Path | None) -> None:
+    """Measure what is not measured yet, and fit."""
+    from gangplan.bench.driver import measure_all
+    from gangplan.bench.growth import exponents, markdown
+    from gangplan.bench.progress import shown
+    from gangplan.bench.rows import RowFile
+
+    assert suite.growth is not None
+    runs = list(suite.runs(only=only))
+    with shown(len(runs)) as progress:
+        rows = measure_all(runs, RowFile(output), on_row=progress.done, on_start=progress.started)
+    try:
+        found = exponents(rows, suite.growth)
+    except ValueError as error:
+        say(f"error: no exponents: {error}")
+        raise typer.Exit(Exit.BUG) from error
+    print(markdown(found, suite.growth), end="")
+    steep = [one for one in found if one.too_steep]
+    for one in steep:
+        say(f"{one.name} grows with the power {one.exponent:.2f} at {one.occupancy} %, above {one.limit:g}")
+    if steep:
+        raise typer.Exit(Exit.BUG)
+
+
+@explained
+def profile(
+    instance: Annotated[
+        str,
+        typer.Argument(
+            metavar="INSTANCE", help="A generated instance (L/steady/85/seed0), a scenario or a round file."
+        ),
+    ],
+    *,
+    pipeline: Annotated[str, typer.Option(help="auto, full or greedy.")] = "auto",
+    solver: Annotated[str, typer.Option(help="Backend; `gangplan solvers` lists them.")] = "auto",
+    time_limit: _Limit = None,
+    top: Annotated[int, typer.Option(help="How many functions.", min=1)] = 25,
+    sort: Annotated[
+        str, typer.Option(help="own: time in the function itself; all: with what it calls.")
+    ] = "own",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the profile for pstats and viewers.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Show where the time of one round goes: seconds by phase, and the functions with the most time.
+
+    \b
+    gangplan bench profile L/steady/85/seed0
+    gangplan bench profile XL/steady/50/seed0 --pipeline greedy --sort all --top 40
+    gangplan bench profile scenarios/full-cluster.yaml -o build/full.pstats
+
+    The phases are timed without the profiler, in a run of their own; solvers run in this process.
+    """  # noqa: D301 - \b keeps the lines
+    from gangplan.bench.profiler import profile as profiled
+    from gangplan.cli.render.bench import profile_tables
+    from gangplan.cli.render.console import print_answer
+    from gangplan.engine.parameters import PlanParameters
+
+    if pipeline not in {"auto", "full", "greedy"}:
+        raise typer.BadParameter(f"{pipeline!r} is none of auto, full and greedy", param_hint="--pipeline")
+    if sort not in {"own", "all"}:
+        raise typer.BadParameter(f"{sort!r} is neither own nor all", param_hint="--sort")
+    path = Path(instance)
+    if path.is_file():
+        from gangplan.cli.inputs import read_input
+
+        round_ = read_input(path).round
+    else:
+        from gangplan.planning.generate import generate_named
+
+        round_ = generate_named(instance)
+    steps: Pipeline = pipeline  # type: ignore[assignment]  # checked above
+    parameters = PlanParameters(time_budget_seconds=time_limit or 10.0, pipeline=steps, solver=solver)
+    found = profiled(round_, parameters, top=top, by=sort)
+    print_answer(profile_tables(instance, found))
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        found.stats.dump_stats(str(output))
+        say(f"wrote {output}")
+
+
+VERBS = (run, report, gate, profile)

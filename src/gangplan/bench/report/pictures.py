@@ -1,0 +1,140 @@
+"""Pictures of rows, as SVG text that stands in the page itself."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gangplan.bench import curve
+from gangplan.bench.report import numbers, tables
+from gangplan.bench.runs import ANSWERED, SOLVED, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEAST_GAP = 1e-7
+"""A gap of 0 is drawn here: the axis is logarithmic."""
+_STEPS = 120
+
+
+def pictures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Title and SVG of each picture that the rows allow."""
+    yield from _performance(rows)
+    yield from _gaps_over_time(rows)
+
+
+def _performance(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Performance profiles: of backends on programmes, and of solvers and pipelines on rounds."""
+    for kind, title in (("models", "Programmes by backend"), ("rounds", "Rounds")):
+        mine = [row for row in rows if row["kind"] == kind]
+        for what, reached in (("a proven optimum", _to_optimum), ("a gap of 1 %", _to_near)):
+            times: dict[str, dict[str, float]] = {}
+            for row in mine:
+                times.setdefault(_who(row), {})[_instance(row)] = reached(row)
+            if len(times) < 2:
+                continue
+            yield f"{title}: performance profile, time to {what}", _profile_picture(times)
+
+
+def _to_optimum(row: Row) -> float:
+    return float(row["wall_s"]) if row["status"] in SOLVED else math.inf
+
+
+def _to_near(row: Row) -> float:
+    reached = row.get("to_1_percent_s") if row["status"] in ANSWERED else None
+    return math.inf if reached is None else max(float(reached), 1e-6)
+
+
+def _who(row: Row) -> str:
+    words = [str(row["who"])] if row["who"] != "gangplan" else []
+    words += [str(row[name]) for name in ("solver", "pipeline") if row.get(name, "auto") != "auto"]
+    return " ".join(words) or "gangplan"
+
+
+def _instance(row: Row) -> str:
+    return f"{row['suite']} {row['instance']} {tables.label(row)}"
+
+
+def _profile_picture(times: dict[str, dict[str, float]]) -> str:
+    figure, axes = _figure()
+    profiles = numbers.performance_profile(times)
+    widest = max((steps[-1][0] for steps in profiles.values()), default=1.0) * 1.1
+    for name, steps in profiles.items():
+        factors = [factor for factor, _ in steps] + [widest]
+        shares = [share for _, share in steps] + [steps[-1][1]]
+        axes.step(factors, shares, where="post", label=name)
+    axes.set_xscale("log")
+    axes.set_xlabel("times the fastest (log)")
+    axes.set_ylabel("share of instances")
+    axes.set_ylim(-0.02, 1.02)
+    axes.legend(frameon=False, fontsize=8)
+    return _svg(figure)
+
+
+def _gaps_over_time(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Relative gap over time by group: the median over seeds, and the span of all."""
+    by_label: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        if row["kind"] == "rounds" and row["status"] in ANSWERED and row.get("curve"):
+            by_label.setdefault(tables.label(row), {}).setdefault(_who(row), []).append(row)
+    for label, by_who in by_label.items():
+        yield f"{label}: gap over time", _gap_picture(by_who)
+
+
+def _gap_picture(by_who: dict[str, list[Row]]) -> str:
+    figure, axes = _figure()
+    for who, mine in by_who.items():
+        ends = [max(float(row["time_limit_s"]), float(row["wall_s"])) for row in mine]
+        moments = [0.005 * (max(ends) / 0.005) ** (k / _STEPS) for k in range(_STEPS + 1)]
+        curves = [[_gap_at(row, moment) for moment in moments] for row in mine]
+        middle = [statistics.median(column) for column in zip(*curves, strict=True)]
+        low = [min(column) for column in zip(*curves, strict=True)]
+        high = [max(column) for column in zip(*curves, strict=True)]
+        (line,) = axes.step(moments, middle, where="post", label=f"{who} (n = {len(mine)})")
+        axes.fill_between(moments, low, high, step="post", alpha=0.15, color=line.get_color())
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(_LEAST_GAP / 2, 1.5)
+    axes.set_xlabel("seconds since the request was sent (log)")
+    axes.set_ylabel("relative gap to the bound of the end (log)")
+    axes.legend(frameon=False, fontsize=8)
+    return _svg(figure)
+
+
+def _gap_at(row: Row, moment: float) -> float:
+    """The gap of a row's plan at a moment; 1 before the first."""
+    point = curve.at(curve.from_lists(row["curve"]), moment)
+    if point is None or point.objective is None:
+        return 1.0
+    bound = float(row["bound"])
+    gap = max(0.0, bound - point.objective) / max(abs(bound), 1e-9)
+    return min(1.0, max(gap, _LEAST_GAP))
+
+
+def _figure() -> tuple[Any, Axes]:
+    """A figure of our own, not of pyplot's: no window, no state."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    FigureCanvasSVG(figure)
+    axes = figure.add_subplot()
+    axes.grid(visible=True, alpha=0.25)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure, axes
+
+
+def _svg(figure: Any) -> str:
+    import matplotlib as mpl
+
+    sink = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "gangplan", "svg.fonttype": "none"}):
+        figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None})
+    text = sink.getvalue()
+    text = text[text.index("<svg") :]
+    return re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img">', text, count=1)

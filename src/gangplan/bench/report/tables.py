@@ -1,0 +1,399 @@
+"""What a report holds, before it is Markdown or HTML: a head and sections of tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from gangplan.bench.report import numbers, targets
+from gangplan.bench.runs import ANSWERED, Row, group_of
+
+GroupKey = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        columns: their names.
+        lines: cells as text, ``**bold**`` and nothing else of Markdown in them.
+    """
+
+    columns: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report.
+
+    Attributes:
+        title: heading.
+        text: what stands above the table.
+        table: the table.
+    """
+
+    title: str
+    table: Table
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A report.
+
+    Attributes:
+        title: heading.
+        facts: one line each: machine, versions, how to read it.
+        sections: in order.
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    sections: tuple[Section, ...] = field(default=())
+
+
+def document(rows: Sequence[Row], notes: Sequence[str] = ()) -> Document:
+    """The report of rows."""
+    suites = ", ".join(dict.fromkeys(row["suite"] for row in rows)) or "no rows"
+    date = dt.datetime.now(dt.UTC).date().isoformat()
+    sections = [section for make in _SECTIONS if (section := make(rows)) is not None]
+    return Document(f"{suites}, {date}", (*facts(rows), *notes), tuple(sections))
+
+
+def facts(rows: Sequence[Row]) -> list[str]:
+    """What figures depend on, and how to read them."""
+    machines = {
+        f"{m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 2**30:.0f} GiB"
+        for row in rows
+        if (m := row.get("machine"))
+    }
+    found: dict[str, str] = {}
+    for row in rows:
+        found |= row.get("versions") or {}
+    loads = [load for row in rows for load in row.get("load") or ()]
+    loops = [seconds for row in rows for seconds in row.get("calibration_s") or ()]
+    codes = ", ".join(sorted({f"{row.get('revision') or '?'} (digest {row.get('code')})" for row in rows}))
+    most = max((len(mine) for _, mine in grouped(rows)), default=1)
+    _, _, coverage = numbers.median_interval([0.0] * most)
+    machine = "; ".join(sorted(machines)) or "unknown"
+    how = (
+        "Figures are the median (smallest to largest) over n seeds, each with its input in another order; "
+        f"for n = {most} that span holds the true median with {100 * coverage:.0f} %. Gaps are in percent of the "
+        "bound known at the end, `then` of the one known at that moment. No ratio is averaged."
+    )
+    solved = (
+        "Solved: proved to a relative gap of 1e-6 and verified. What is not solved counts at its time limit. "
+        f"Geometric means (SGM) are shifted by {numbers.SHIFT_SECONDS:g} s."
+    )
+    return [
+        f"Machine: {machine}. Load average: {spread(loads, '.1f')}.",
+        f"Calibration loop: {spread(loops, '.3f')} s. Compare seconds with those of like loops only.",
+        f"Versions: {', '.join(f'{name} {number}' for name, number in sorted(found.items()))}.",
+        f"Code: {codes}.",
+        how,
+        solved,
+    ]
+
+
+def grouped(rows: Iterable[Row]) -> list[tuple[GroupKey, list[Row]]]:
+    """Rows that differ by their seed only, in order of appearance."""
+    found: dict[GroupKey, list[Row]] = {}
+    for row in rows:
+        found.setdefault(group_key(row), []).append(row)
+    return list(found.items())
+
+
+def group_key(row: Row) -> GroupKey:
+    """Instance without its seed, who, solver, pipeline."""
+    return (label(row), str(row["who"]), str(row["solver"]), str(row.get("pipeline", "")))
+
+
+def label(row: Row) -> str:
+    """The instance without its seed; the prototype's own are marked."""
+    theirs = (row.get("options") or {}).get("instance_of") == "prototype"
+    return group_of(str(row["instance"])) + (" (prototype's)" if theirs else "")
+
+
+def spread(values: Sequence[float], form: str) -> str:
+    """``median (smallest to largest)``; the value alone where it is the same in all."""
+    if not values:
+        return ""
+    low, middle, high = (format(v, form) for v in (min(values), statistics.median(values), max(values)))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _values(rows: Sequence[Row], read: Callable[[Row], float | None]) -> list[float]:
+    return [float(value) for row in rows if (value := read(row)) is not None]
+
+
+def _field(rows: Sequence[Row], name: str) -> list[float]:
+    return _values(rows, lambda row: row.get(name))
+
+
+def _seconds(values: Sequence[float]) -> str:
+    return spread(values, ".3f" if values and max(values) < 0.1 else ".2f")
+
+
+def _percent(values: Sequence[float]) -> str:
+    shown = [0.0 if abs(value) < 1e-6 else 100 * value for value in values]
+    return spread(shown, ".3f" if shown and max(shown) < 0.1 else ".2f")
+
+
+def _statuses(rows: Sequence[Row]) -> str:
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["status"]] = counts.get(row["status"], 0) + 1
+    return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+def _rounds(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["kind"] == "rounds"]
+
+
+def _targets(rows: Sequence[Row]) -> Section | None:
+    """Section 6's table: each cell beside its target."""
+    lines: list[tuple[str, ...]] = []
+    names: tuple[str, ...] = ()
+    for key, mine in grouped(_rounds(rows)):
+        parts = key[0].split("/")
+        if len(parts) != 3 or parts[0] not in targets.TARGETS or parts[1] != "steady":
+            continue
+        if key[1] not in {"gangplan", "prototype-pipeline"}:
+            continue
+        found = targets.cells(parts[0], int(parts[2].split()[0]), mine)
+        names = tuple(cell.name for cell in found)
+        ours = key[1] == "gangplan" and "prototype" not in key[0]
+        texts = (
+            cell.text()
+            if ours
+            else targets.Cell(cell.name, cell.values, None, cell.form, cell.missing).text()
+            for cell in found
+        )
+        lines.append((*key[:2], str(len(mine)), str(targets.solved(mine)), *texts))
+    if not lines:
+        return None
+    return Section(
+        "Targets",
+        Table(("instance", "who", "n", "solved", *names), tuple(lines)),
+        "On two cores, the whole call from the bytes sent to the answer parsed. Each cell: the measured "
+        "figure, then `met` or `missed` and the target. `of gain`: of what lies between keeping everything "
+        "and the bound.",
+    )
+
+
+def _quality(rows: Sequence[Row]) -> Section | None:
+    """Whole rounds: how many are solved, how fast, how near."""
+    lines = []
+    for key, mine in grouped(_rounds(rows)):
+        answered = [row for row in mine if row["status"] in ANSWERED]
+        at = [
+            _percent([gap for row in answered if (gap := targets.at(row, moment, name)) is not None])
+            for moment in ("0.1", "0.5", "1", "5")
+            for name in ("relative", "relative_then", "of_gain")
+        ]
+        lines.append(
+            (
+                *key,
+                str(len(mine)),
+                str(targets.solved(mine)),
+                _statuses(mine),
+                f"{numbers.shifted_geometric_mean([numbers.solve_seconds(row) for row in mine]):.3f}",
+                f"{numbers.shifted_geometric_mean([numbers.near_seconds(row) for row in mine]):.3f}",
+                _seconds(_field(answered, "first_s")),
+                _percent(_field(answered, "first_gap")),
+                _percent(_field(answered, "first_gap_of_gain")),
+                _seconds(_field(answered, "to_1_percent_s")),
+                *at,
+                _percent(_field(answered, "gap")),
+                _percent(_field(answered, "gap_of_gain")),
+                _seconds(_field(answered, "wall_s")),
+                spread(_field(answered, "primal_integral_s"), ".4f"),
+            )
+        )
+    if not lines:
+        return None
+    moments = tuple(
+        f"{name} {moment} s" for moment in ("0.1", "0.5", "1", "5") for name in ("gap", "then", "of gain")
+    )
+    columns = (
+        *("instance", "who", "solver", "pipeline", "n", "solved", "status"),
+        *("to optimum, SGM s", "to 1 %, SGM s", "first s", "first gap", "of gain", "to 1 % s"),
+        *moments,
+        *("gap, end", "of gain", "whole s", "primal integral s"),
+    )
+    return Section("Whole rounds", Table(columns, tuple(lines)), "Gaps in percent.")
+
+
+def _phases(rows: Sequence[Row]) -> Section | None:
+    """Seconds by phase, and what lies outside the planner."""
+    mine = [row for row in _rounds(rows) if row.get("seconds_by_phase")]
+    names = list(dict.fromkeys(name for row in mine for name in row["seconds_by_phase"] if name != "total"))
+    lines = [
+        (
+            *key,
+            *(spread([row["seconds_by_phase"].get(name, 0.0) for row in group], ".3f") for name in names),
+            _seconds(_field(group, "outside_s")),
+            _seconds(_field(group, "encode_s")),
+            spread([value / 1e6 for value in _field(group, "request_bytes")], ".2f"),
+        )
+        for key, group in grouped(mine)
+    ]
+    if not lines:
+        return None
+    columns = ("instance", "who", "solver", "pipeline", *names, "outside the planner", "encode", "request MB")
+    return Section("Seconds by phase", Table(columns, tuple(lines)))
+
+
+def _memory(rows: Sequence[Row]) -> Section | None:
+    """Peaks, of the largest process and summed."""
+    lines = [
+        (
+            *key,
+            spread([value / 1e6 for value in _field(group, "peak_rss_bytes")], ".0f"),
+            spread([value / 1e6 for value in _field(group, "sum_rss_bytes")], ".0f"),
+        )
+        for key, group in grouped(rows)
+        if _field(group, "sum_rss_bytes")
+    ]
+    if not lines:
+        return None
+    columns = ("instance", "who", "solver", "pipeline", "largest process MB", "sum MB")
+    return Section("Peak memory", Table(columns, tuple(lines)))
+
+
+def _counters(rows: Sequence[Row]) -> Section | None:
+    """The work counters."""
+    mine = [row for row in rows if row.get("statistics")]
+    names = list(dict.fromkeys(n for row in mine for n in row["statistics"] if "seconds" not in n))
+    lines = [
+        (
+            *key,
+            *(
+                spread([row["statistics"][name] for row in group if name in row["statistics"]], ",.0f")
+                for name in names
+            ),
+        )
+        for key, group in grouped(mine)
+    ]
+    if not lines:
+        return None
+    return Section("Counters", Table(("instance", "who", "solver", "pipeline", *names), tuple(lines)))
+
+
+def _models(rows: Sequence[Row]) -> Section | None:
+    """Programmes by backend."""
+    mine = [row for row in rows if row["kind"] == "models"]
+    lines = []
+    for key, group in grouped(mine):
+        answered = [row for row in group if row["status"] in ANSWERED]
+        late = _field(group, "late_s")
+        lines.append(
+            (
+                key[0],
+                key[2],
+                str(len(group)),
+                str(targets.solved(group)),
+                _statuses(group),
+                f"{numbers.shifted_geometric_mean([numbers.solve_seconds(row) for row in group]):.3f}",
+                _seconds(_field(answered, "wall_s")),
+                _percent(_field(answered, "gap")),
+                spread(_field(answered, "objective_in_their_unit"), ".6g"),
+                *(spread(_field(answered, name), ",.0f") for name in ("columns", "rows", "nonzeros")),
+                f"{max(late):.2f}" if late else "",
+            )
+        )
+    if not lines:
+        return None
+    columns = (
+        "instance|solver|n|solved|status|to optimum, SGM s|solve s|gap|value|columns|rows|nonzeros|latest s"
+    )
+    return Section(
+        "Programmes by backend",
+        Table(tuple(columns.split("|")), tuple(lines)),
+        "`latest`: most by which a call ended after its time limit.",
+    )
+
+
+def _formulations(rows: Sequence[Row]) -> Section | None:
+    """Formulations side by side; gaps against the best bound that any of the instance's rows proved."""
+    mine = [row for row in rows if row["kind"] == "formulations"]
+    if not mine:
+        return None
+    best: dict[str, float] = {}
+    for row in mine:
+        if row.get("bound_holds") and row.get("bound") is not None:
+            name = str(row["instance"])
+            best[name] = min(best.get(name, float("inf")), float(row["bound"]))
+
+    def gap(row: Row) -> float | None:
+        bound, value = best.get(str(row["instance"])), row.get("objective")
+        if bound is None or value is None:
+            return None
+        return max(0.0, bound - float(value)) / max(abs(bound), 1e-9)
+
+    lines = [
+        (
+            key[0],
+            key[1],
+            key[2],
+            str(len(group)),
+            _statuses(group),
+            spread(_field(group, "objective"), ".6g"),
+            _percent(_values(group, gap)),
+            *(spread(_field(group, name), ",.0f") for name in ("unbound_gangs", "unbound_devices")),
+            *(_seconds(_field(group, name)) for name in ("build_s", "solve_s", "bind_s", "wall_s")),
+            *(spread(_field(group, name), ",.0f") for name in ("columns", "rows", "nonzeros")),
+        )
+        for key, group in grouped(mine)
+    ]
+    columns = (
+        "instance|formulation|solver|n|status|value|gap to the best bound|unbound gangs|unbound devices|"
+        "build s|solve s|bind s|whole s|columns|rows|nonzeros"
+    )
+    return Section("Formulations", Table(tuple(columns.split("|")), tuple(lines)))
+
+
+def _every_run(rows: Sequence[Row]) -> Section | None:
+    """One line for each run."""
+    lines = [
+        (
+            str(row["instance"]) + (" (prototype's)" if "(prototype's)" in label(row) else ""),
+            str(row["who"]),
+            str(row["solver"]),
+            str(row.get("pipeline", "")),
+            f"{row['time_limit_s']:g}",
+            str(row["status"]),
+            str(row.get("limit", "")),
+            "" if row.get("objective") is None else f"{row['objective']:.6f}",
+            "" if row.get("bound") is None else f"{row['bound']:.6f}",
+            "" if row.get("gap") is None else _percent([row["gap"]]),
+            "" if row.get("wall_s") is None else f"{row['wall_s']:.3f}",
+            {"True": "yes", "False": "NO"}.get(str(row.get("permuted_same")), ""),
+            f"{row['load'][0]:.1f}" if row.get("load") else "",
+            str(row.get("error") or row.get("detail") or "").replace("|", "/").replace("\n", " ")[:160],
+        )
+        for row in rows
+    ]
+    if not lines:
+        return None
+    columns = (
+        "instance|who|solver|pipeline|limit s|status|stopped by|value|bound|gap|whole s|same permuted|load|"
+        "remark"
+    )
+    return Section("Every run", Table(tuple(columns.split("|")), tuple(lines)))
+
+
+_SECTIONS: tuple[Callable[[Sequence[Row]], Section | None], ...] = (
+    _targets,
+    _quality,
+    _models,
+    _formulations,
+    _phases,
+    _memory,
+    _counters,
+    _every_run,
+)
