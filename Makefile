@@ -33,11 +33,12 @@ test-deep: $(READY) ## run the long tests: property suites with many examples, l
 	HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n 2 --dist worksteal -m deep --timeout 3600 $(PYTEST_ARGS)
 
 .PHONY: check
-check: ## run all that CI runs: lint, types, architecture, contract, tests
+check: ## run all that CI runs: lint, types, architecture, contract, gate, tests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory arch
 	@$(MAKE) --no-print-directory proto-check
+	@$(MAKE) --no-print-directory gate
 	@$(MAKE) --no-print-directory test
 
 .PHONY: lint
@@ -75,6 +76,10 @@ bench: $(READY) ## run the targets' benchmarks in full (BENCH_ARGS="--only L -o 
 .PHONY: bench-smoke
 bench-smoke: $(READY) ## run the small benchmarks, in a minute or two
 	$(PY) -m gangplan.cli.main bench run --suite smoke $(BENCH_ARGS)
+
+.PHONY: gate
+gate: $(READY) ## compare the work counters of small rounds with benchmarks/gates.toml (GATE_ARGS=--update)
+	$(PY) -m gangplan.cli.main bench gate $(GATE_ARGS)
 
 .PHONY: clean
 clean: ## remove caches and build products (the environment stays: rm -r .venv)

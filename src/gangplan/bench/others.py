@@ -31,7 +31,7 @@ def measure(run: Run) -> list[Row]:
     if round_ is None:
         row = run_peer(run.instance, run.who, solver, limits)
     else:
-        row = catalogue.run_formulation(round_, run.who, solver, limits)
+        row = catalogue.run(round_, run.who, solver, limits)
     calibration.append(machine.calibrate())
     load.append(machine.load_average())
     peaks = machine.peak_bytes()

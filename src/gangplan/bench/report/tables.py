@@ -82,8 +82,8 @@ def facts(rows: Sequence[Row]) -> list[str]:
     machine = "; ".join(sorted(machines)) or "unknown"
     how = (
         "Figures are the median (smallest to largest) over n seeds, each with its input in another order; "
-        f"for n = {most} that span holds the true median with {100 * coverage:.0f} %. Gaps are in percent of the "
-        "bound known at the end, `then` of the one known at that moment. No ratio is averaged."
+        f"for n = {most} that span holds the true median with {100 * coverage:.0f} %. Gaps are in percent of "
+        "the bound known at the end, `then` of the one known at that moment. No ratio is averaged."
     )
     solved = (
         "Solved: proved to a relative gap of 1e-6 and verified. What is not solved counts at its time limit. "
