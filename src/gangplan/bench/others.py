@@ -20,7 +20,6 @@ def measure(run: Run) -> list[Row]:
 
     limits = Limits(
         time_limit_seconds=run.time_limit_s,
-        relative_gap=float(run.options.get("relative_gap", Limits().relative_gap)),
         node_limit=run.node_limit,
         threads=run.threads,
         seed=run.seed,

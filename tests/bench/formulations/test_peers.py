@@ -346,15 +346,24 @@ def test_figures_stand_beside_with_their_source():
 
 
 def test_a_peers_run_is_a_row():
-    task = Run(
-        "formulations",
-        "formulations",
-        "sia/32x64/seed0",
-        who="exact",
-        time_limit_s=20.0,
-        options={"relative_gap": 0.5},
-    )
+    task = Run("formulations", "formulations", "sia/32x64/seed0", who="exact", time_limit_s=20.0)
     [row] = others.measure(task)
-    assert (row["solver_taken"], row["paper_gap"], row["relative_gap_asked"]) == ("highs", 1e-4, 0.5)
+    assert (row["solver_taken"], row["paper_gap"], row["relative_gap_asked"]) == ("highs", 1e-4, 1e-6)
+    assert row["bound_holds"]
+    [sooner] = others.measure(replace(task, who="paper-gap"))
+    assert sooner["relative_gap_asked"] == 1e-4
+    assert sooner["gap"] <= 1e-4
     with pytest.raises(BackendError, match="no linear relaxation"):
         others.measure(replace(task, who="rounding", solver="cpsat"))
+
+
+def test_the_report_shows_figures_of_others_once():
+    from gangplan.bench.report.tables import document
+
+    task = Run("formulations", "formulations", "sia/64x64/seed0", who="rounding", time_limit_s=20.0)
+    rows = [task.head() | row for row in others.measure(task)] * 2
+    sections = {section.title: section.table for section in document(rows).sections}
+    lines = sections["Figures of others for the same programmes"].lines
+    assert [line[2] for line in lines] == ["0.012", "0.050", "0.096"]
+    assert all(line[0] == "sia/64x64" and line[4] for line in lines)
+    assert len(sections["Formulations"].lines) == 1

@@ -357,6 +357,22 @@ def _formulations(rows: Sequence[Row]) -> Section | None:
     return Section("Formulations", Table(tuple(columns.split("|")), tuple(lines)))
 
 
+def _figures_of_others(rows: Sequence[Row]) -> Section | None:
+    """Figures of others for the peers' programmes that were measured, with their sources."""
+    lines: dict[tuple[str, ...], None] = {}
+    for row in rows:
+        for one in row.get("others", ()):
+            seconds = "" if one["seconds"] is None else f"{one['seconds']:.3f}"
+            lines[label(row), one["what"], seconds, one["note"], one["source"]] = None
+    if not lines:
+        return None
+    return Section(
+        "Figures of others for the same programmes",
+        Table(("instance", "what", "s", "note", "source"), tuple(lines)),
+        "Their instances were drawn alike but are not the same, and so were machines: compare magnitudes.",
+    )
+
+
 def _every_run(rows: Sequence[Row]) -> Section | None:
     """One line for each run."""
     lines = [
@@ -392,6 +408,7 @@ _SECTIONS: tuple[Callable[[Sequence[Row]], Section | None], ...] = (
     _quality,
     _models,
     _formulations,
+    _figures_of_others,
     _phases,
     _memory,
     _counters,
