@@ -33,12 +33,26 @@ def read_cluster(message: cluster_pb2.Cluster, path: str, types: frozenset[str],
     topology = read_topology(message.topology, f"{path}topology.", fields)
     domains = frozenset(domain.name for domain in topology.domains)
     seen: dict[str, str] = {}
+    alike_nodes: dict[bytes, Node] = {}
+    bare = cluster_pb2.Node()
     nodes: list[Node] = []
     for index, one in enumerate(message.nodes):
         here = f"{path}nodes[{index}]."
-        fields.name(one.name, here, "name")
-        fields.unique(seen, one.name, f"{here}name")
-        nodes.append(_read_node(one, here, domains, types, fields))
+        name = fields.name(one.name, here, "name")
+        fields.unique(seen, name, f"{here}name")
+        bare.CopyFrom(one)
+        bare.ClearField("name")
+        bare.ClearField("revision")
+        key = bare.SerializeToString(deterministic=True)
+        like = alike_nodes.get(key)
+        if like is not None:
+            nodes.append(_member(like, name, fields.text(one.revision, here, "revision")))
+            continue
+        before = len(fields.invalid)
+        node = _read_node(one, here, domains, types, fields)
+        nodes.append(node)
+        if len(fields.invalid) == before:
+            alike_nodes[key] = node
     for index, alike in enumerate(message.node_classes):
         here = f"{path}node_classes[{index}]."
         inside = f"{here}template."
