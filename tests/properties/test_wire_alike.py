@@ -22,16 +22,20 @@ from gangplan.testing.strategies import rounds
 from gangplan.v1.round_pb2 import PlanRoundRequest
 
 
+SUFFIXES = ("a", "b", "ⵣ", "x" * 65, "y" * 65, "v" * 128, "w" * 128)
+"""Of profiles' names: of equal lengths, and too long for a length of one byte on the wire."""
+
+
 @st.composite
 def crowds(draw: st.DrawFn, size: Any = "small") -> Round:
     """A round with copies of nodes and waiting jobs, under other names, profiles and revisions."""
     round_ = draw(rounds(size))
     profiles = list(round_.profiles)
     for profile in round_.profiles:
-        names = draw(st.lists(st.sampled_from(("B\x20", "x" * 65, "y" * 127, "z" * 128, "ⵣ")), unique=True))
+        names = draw(st.lists(st.sampled_from(SUFFIXES), unique=True))
         share = draw(st.floats(0.25, 4.0))
         cells = {cell: value * share for cell, value in profile.throughput.items()}
-        profiles += [ThroughputProfile(f"{profile.name}-{name.strip()}.", cells) for name in names]
+        profiles += [ThroughputProfile(f"{profile.name}-{name}", cells) for name in names]
     known = st.none() | st.sampled_from([profile.name for profile in profiles]) if profiles else st.none()
     jobs = list(round_.jobs)
     for job in round_.jobs:

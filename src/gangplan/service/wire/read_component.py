@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from google.protobuf.message import DecodeError
-
 from gangplan.domain.cluster import Resources, Toleration
 from gangplan.domain.job import Component, TaskGroup, TaskSplit
 from gangplan.service.wire import limits
@@ -72,41 +70,25 @@ class Components:
         fields = self._fields
         before = len(fields.invalid) + len(fields.unsupported)
         component = _read_component(message, f"{path}components[0].", self._known, fields)
-        if len(fields.invalid) + len(fields.unsupported) == before and _is_around(around, profile):
+        if len(fields.invalid) + len(fields.unsupported) == before:
             self._found[around] = component
         return component
 
 
-_Around = tuple[bytes, int, bytes]
-"""Bytes of a component before its profile's name, the name's length, and the bytes after it."""
+_Around = tuple[bytes, bytes]
+"""Bytes of a component before and after its profile."""
 
 
 def _around(encoded: bytes, profile: str) -> _Around:
-    """Where a component names its profile; without one, or with one that is not found, all is before."""
-    name = profile.encode()
-    if not name:
-        return encoded, 0, b""
-    before, _, after = encoded.partition(_HEADS[len(name) & _SHORT] + name)
-    return before, len(name), after
+    """What a component of one group says but for its profile: equal for two, they differ in that name only.
 
-
-def _is_around(around: _Around, profile: str) -> bool:
-    """Whether what lies between the two parts is the profile and nothing else that looks like it.
-
-    Then every component with the same parts is the same but for the profile's name: another name of the same
-    length in between must be read as the profile.
+    Bytes before it that look like the profile do no harm: the real one is then among those after it.
     """
-    before, length, after = around
-    if not length:
-        return not profile
-    if length > _SHORT:
-        return False
-    other = ("a" if profile[0] != "a" else "b") * length
-    try:
-        found = job_pb2.Component.FromString(before + _HEADS[length] + other.encode() + after)
-    except DecodeError:
-        return False
-    return len(found.task_groups) == 1 and found.task_groups[0].profile == other
+    name = profile.encode()
+    if not 0 < len(name) <= _SHORT:
+        return encoded, b""
+    before, _, after = encoded.partition(_HEADS[len(name)] + name)
+    return before, after
 
 
 def _with_profile(like: TaskGroup, name: str) -> TaskGroup:
