@@ -71,13 +71,11 @@ def _measured(run: Run, command: Sequence[str]) -> list[Row]:
         target, errors = Path(scratch) / "rows.jsonl", Path(scratch) / "errors"
         code, ended, peak = _watched(run, (*command, str(target)), errors, Path(scratch))
         measured_s = time.perf_counter() - began
-        if code == 0 and target.is_file():
-            lines = target.read_text(encoding="utf-8").splitlines()
-            found: list[Row] = [json.loads(line) for line in lines]
-            if found:
-                return [row | {"measured_s": measured_s} for row in found]
+        found = _rows(target) if code == 0 else []
+        if found:
+            return [row | {"measured_s": measured_s} for row in found]
         reason = _last_line(errors)
-    status, why = Status.ERROR, f"exit code {code}: {reason}"
+    status, why = Status.ERROR, f"exit code {code}: {reason}" if code else "it wrote no row"
     if ended is not None:
         status, why = ended
     elif code == -signal.SIGKILL and machine.out_of_memory_kills() > killed_before:
@@ -144,6 +142,14 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def _rows(target: Path) -> list[Row]:
+    """The rows that a process wrote; none where it wrote anything else."""
+    try:
+        return [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return []
 
 
 def _last_line(errors: Path) -> str:

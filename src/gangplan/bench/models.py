@@ -120,14 +120,17 @@ def _solved(
 ) -> tuple[Solution | None, tuple[Status, str]]:
     """The checked answer, or what became of it instead.
 
-    A backend that contradicts itself is WRONG; its messages say what it *claims*, ours when we judge it too.
+    What we refuse is WRONG, and so is what the backend itself refuses of its library: its message then says
+    what that *claims*.
     """
     try:
-        solution = recheck(backend.solve(program, parameters), program, parameters)
+        claimed = backend.solve(program, parameters)
     except BackendError as error:
-        wrong = "claims" in str(error)
-        return None, (Status.WRONG if wrong else Status.ERROR, str(error))
-    return solution, (Status.ERROR, "")
+        return None, (Status.WRONG if "claims" in str(error) else Status.ERROR, str(error))
+    try:
+        return recheck(claimed, program, parameters), (Status.ERROR, "")
+    except BackendError as error:
+        return None, (Status.WRONG, str(error))
 
 
 def _worth(

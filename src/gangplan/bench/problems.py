@@ -53,6 +53,9 @@ def _contradictions(instance: str, rows: Sequence[Row]) -> Iterator[str]:
                     f"{instance}: {row['solver']} reaches {row['exact_objective']!r}, above the bound "
                     f"{other['bound']!r} of {other['solver']}"
                 )
+    empty = [row for row in rows if row.get("claim") == "INFEASIBLE"]
+    for row, other in itertools.product(ours, empty):
+        yield f"{instance}: {row['solver']} has a solution, {other['solver']} claims that there is none"
     proved = [row for row in ours if row["proved"]]
     for row, other in itertools.pairwise(proved):
         slack = AGREEMENT * max(1.0, abs(row["exact_objective"]))

@@ -1,0 +1,60 @@
+"""The gates of a run close on rows that cannot be."""
+
+from typing import Any
+
+import pytest
+
+from gangplan.bench.problems import problems
+
+
+@pytest.fixture
+def pair(row: Any) -> list[dict[str, Any]]:
+    """The same instance by two solvers, both proved."""
+    proved = {"status": "OPTIMAL", "proved": True, "exact_objective": 100.0, "bound": 100.0, "gap": 0.0}
+    return [row(solver="highs", **proved), row(solver="cpsat", **proved)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, ""),
+        (
+            {"status": "WRONG", "violations": ["CAPACITY: node a holds 9"]},
+            "is WRONG: CAPACITY: node a holds 9",
+        ),
+        ({"status": "ERROR", "error": "exit code 1: it broke"}, "is ERROR: exit code 1: it broke"),
+        ({"permuted_same": False}, "another plan when its lists are permuted"),
+        ({"status": "FEASIBLE"}, "is FEASIBLE"),
+        ({"status": "TIMEOUT"}, "is TIMEOUT"),
+        ({"exact_objective": 100.0002}, "above the bound"),
+        ({"exact_objective": 99.9998}, "proves"),
+        ({"bound": 99.9997}, "above the bound"),
+    ],
+)
+def test_a_pair_is_refused_for_what_was_changed(pair: Any, changed: dict[str, Any], said: str) -> None:
+    pair[1] |= changed
+    wrong = problems(pair, require="OPTIMAL")
+    assert any(said in line for line in wrong) if said else not wrong
+
+
+def test_what_a_suite_does_not_require_is_no_problem(pair: Any) -> None:
+    pair[1] |= {"status": "FEASIBLE", "proved": False}
+    assert not problems(pair)
+    assert not problems(pair, require="FEASIBLE")
+    pair[1]["status"] = "NO_SOLUTION"
+    assert problems(pair, require="FEASIBLE")
+
+
+def test_infeasible_against_a_solution_is_a_contradiction(pair: Any) -> None:
+    for one in pair:
+        one["kind"] = "models"
+    pair[1] |= {"status": "NO_SOLUTION", "claim": "INFEASIBLE", "proved": False, "exact_objective": None}
+    assert "highs has a solution, cpsat claims that there is none" in problems(pair)[0]
+
+
+def test_a_prototype_that_contradicts_is_told_only_where_nothing_runs(pair: Any) -> None:
+    mine = pair[0] | {"running": 0, "objective_in_their_unit": 100.0}
+    other = mine | {"who": "prototype-same", "objective": 100.001}
+    assert "the prototype 100.001" in problems([mine, other])[0]
+    assert not problems([mine, other | {"objective": 100.00001}])
+    assert not problems([mine | {"running": 3}, other])
