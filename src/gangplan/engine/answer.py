@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from gangplan.domain.plan import (
     GAP_TOLERANCE,
-    Action,
     Plan,
     Quality,
     RoundResult,
@@ -18,7 +17,6 @@ from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.take_back import TakenBack
-from gangplan.model.terms import terms
 from gangplan.model.words.explain import explain, not_attempted
 from gangplan.model.words.notices import notices
 
@@ -45,7 +43,7 @@ def answer(
             f"took back {taken_back.actions} disruptions in {taken_back.bundles} bundles without proved gain"
         )
     return RoundResult(
-        plan=Plan(tuple(_priced(action, best, judge) for action in best.plan.actions)),
+        plan=_priced(best),
         verdicts=verdicts,
         notices=notices(judge.instance),
         quality=quality,
@@ -77,12 +75,10 @@ def measure(best: Candidate, bound: float, keep_and_fill: float) -> Quality:
     )
 
 
-def _priced(action: Action, best: Candidate, judge: Judge) -> Action:
-    """The action with what it is worth by term."""
-    policy = judge.instance.round.policy
-    outcome = best.verification.outcomes[action.job]
-    worth = {term.NAME: term.weight(policy) * term.evaluate(outcome, judge.facts) for term in terms()}
-    return replace(action, cost_by_term=worth)
+def _priced(best: Candidate) -> Plan:
+    """The plan with what each action is worth by term, as the verifier found."""
+    worth = best.verification.worth
+    return Plan(tuple([replace(action, cost_by_term=worth[action.job]) for action in best.plan.actions]))
 
 
 def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, float]:

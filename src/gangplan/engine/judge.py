@@ -9,7 +9,7 @@ from gangplan.domain.plan import Plan, Stage
 from gangplan.engine.budget import Budget
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
-from gangplan.model.packing.order import make_plan
+from gangplan.model.packing.order import PlanWriter
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.verify import Verification, verify
 
@@ -64,6 +64,10 @@ class Judge:
     stages: list[Stage] = field(default_factory=list)
     slowest_seconds: float = 0.0
     rejected: list[str] = field(default_factory=list)
+    _writer: PlanWriter = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._writer = PlanWriter(self.instance)
 
     @property
     def hurried(self) -> bool:
@@ -74,7 +78,7 @@ class Judge:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""
         began = self.budget.elapsed
         with self.budget.phase("verify"):
-            plan = make_plan(self.instance, assignment)
+            plan = self._writer.plan(assignment)
             verification = verify(self.instance.round, plan, self.facts)
         self.slowest_seconds = max(self.slowest_seconds, self.budget.elapsed - began)
         if not verification.valid:

@@ -15,6 +15,7 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.take_back import take_back
 from gangplan.errors import NoVerifiedPlanError
+from gangplan.garbage import collector_held_off
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill, keep_only
 from gangplan.model.packing.price_greedy import price_greedy
@@ -22,6 +23,7 @@ from gangplan.model.prices.by_type import price_devices
 from gangplan.model.verifier.facts import round_facts
 
 
+@collector_held_off()
 def plan_round(
     round_: Round,
     parameters: PlanParameters | None = None,
@@ -31,7 +33,7 @@ def plan_round(
     cancellation: Cancellation | None = None,
     on_stage: Callable[[Stage], None] | None = None,
 ) -> RoundResult:
-    """Plan one round.
+    """Plan one round; Python's collector of cycles waits until it is planned.
 
     Args:
         round_: a valid round, as ``service.wire`` or ``planning.scenario`` make it.

@@ -20,7 +20,6 @@ from gangplan.model.verifier.violation import Violation
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from gangplan.domain.job import Job
     from gangplan.model.formulation.layout import Layout, Room
     from gangplan.model.program import IntArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -73,27 +72,31 @@ def going_on(facts: RoundFacts) -> dict[str, Use]:
     use: dict[str, Use] = {}
     for change in facts.once(unplanned).values():
         if change.before and change.forced is None:
-            add_use(use, change.job, change.before, facts)
+            add_use(use, change, change.before, facts.nodes)
     return use
 
 
-def final_use(reading: Reading) -> dict[str, Use]:
+def final_use(reading: Reading, nodes: Container[str] | None = None) -> dict[str, Use]:
     """What every node where something starts holds after the plan.
 
     What goes on there now, less what of that changes, and with what it changes to: the sum over all jobs of
     what they hold afterwards.
+
+    Args:
+        reading: the plan.
+        nodes: the nodes that matter; None: all.
     """
     present = reading.facts.once(going_on)
     final: dict[str, Use] = {}
     for change in reading.changed.values():
         for _, node in change.started:
-            if node not in final:
+            if node not in final and (nodes is None or node in nodes):
                 final[node] = present[node].copy() if node in present else Use()
     for change in reading.changed.values():
         if change.before and change.forced is None:
-            add_use(final, change.job, change.before, reading.facts, -1, only=final)
+            add_use(final, change, change.before, final, -1)
         if change.after:
-            add_use(final, change.job, change.after, reading.facts, only=final)
+            add_use(final, change, change.after, final)
     return final
 
 
@@ -133,37 +136,26 @@ def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int]]]]:
 
 
 def add_use(
-    use: dict[str, Use],
-    job: Job,
-    holding: Holding,
-    facts: RoundFacts,
-    sign: int = 1,
-    only: Container[str] | None = None,
+    use: dict[str, Use], change: Change, holding: Holding, nodes: Container[str], sign: int = 1
 ) -> None:
-    """Add (``sign`` -1: take away) a holding of a job to ``use``, by node; nodes that are gone hold nothing.
+    """Add (``sign`` -1: take away) a holding of a job to ``use``, by node.
 
     Args:
         use: what is held so far; changed.
-        job: whose holding.
+        change: the job's.
         holding: what is added.
-        facts: the round's constants.
+        nodes: the nodes that matter.
         sign: 1 or -1.
-        only: the nodes that matter; None: all.
     """
-    groups = {group.name: group for group in job.component.task_groups}
     for (name, node), held in holding.items():
-        if node not in (facts.nodes if only is None else only):
-            continue
-        group = groups.get(name)
-        if group is None:
-            continue
-        here = use.get(node)
-        if here is None:
-            here = use[node] = Use()
-        tasks = sign * held.tasks
-        here.cpu_milli += group.resources_per_task.cpu_milli * tasks
-        here.memory_bytes += group.resources_per_task.memory_bytes * tasks
-        here.devices += group.devices_per_task * tasks
+        if node in nodes and name in change.groups:
+            group, tasks = change.groups[name], sign * held.tasks
+            here = use.get(node)
+            if here is None:
+                here = use[node] = Use()
+            here.cpu_milli += group.resources_per_task.cpu_milli * tasks
+            here.memory_bytes += group.resources_per_task.memory_bytes * tasks
+            here.devices += group.devices_per_task * tasks
 
 
 def limits(name: str, facts: RoundFacts) -> tuple[tuple[str, int, int, int], ...]:
@@ -214,21 +206,20 @@ def _indices(change: Change, reading: Reading) -> list[Violation]:
     found: list[Violation] = []
     action = change.action.id if change.action else ""
     name = change.job.name
-    per_task = {group.name: group.devices_per_task for group in change.job.component.task_groups}
     usable = reading.facts.once(_usable)
     for key, held in change.after.items():
         group, node = key[0], reading.nodes[key[1]]
         exact = node.device_reporting is DeviceReporting.EXACT
-        expected = held.tasks * per_task[group] if exact else 0
+        expected = held.tasks * change.groups[group].devices_per_task if exact else 0
         if len(held.devices) != expected:
             message = (
                 f"{name} lists {len(held.devices)} devices for {group} on {node.name}; it takes {expected}"
             )
             found.append(Violation("capacity.device-indices", name, node.name, action, message))
-        if key in change.started:
-            wrong = sorted(change.started[key].devices - usable[node.name])
-            if wrong and exact:
-                message = f"{name} takes devices {wrong} of {node.name}, which cannot be used"
+        if exact and key in change.started:
+            wrong = change.started[key].devices - usable[node.name]
+            if wrong:
+                message = f"{name} takes devices {sorted(wrong)} of {node.name}, which cannot be used"
                 found.append(Violation("capacity.device-unusable", name, node.name, action, message))
     return found
 

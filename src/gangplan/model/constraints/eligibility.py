@@ -39,10 +39,9 @@ def violations(reading: Reading) -> list[Violation]:
         if not change.after:
             continue
         action = change.action.id if change.action else ""
-        groups = {group.name: group for group in change.job.component.task_groups}
         for key in change.after if change.status is Status.RESIZED else change.started:
             node = reading.nodes[key[1]]
-            for rule, why in _objections(groups[key[0]], node, catalogue, reading.round.now):
+            for rule, why in _objections(change.groups[key[0]], node, catalogue, reading.round.now):
                 message = f"{name} puts new tasks of {key[0]} on {node.name}, {why}"
                 found.append(Violation(f"eligibility.{rule}", name, node.name, action, message))
         if change.outcome.relative_throughput <= 0:

@@ -49,15 +49,16 @@ def violations(reading: Reading) -> list[Violation]:
     found: list[Violation] = []
     for action in reading.plan.actions:
         found += _dependencies(action, actions)
+    # Where nothing stops, no step holds more than the end does.
+    stopping = {node for change in reading.changed.values() for _, node in change.stopped}
     awaited: dict[str, set[str]] = {}
     for name, change in reading.changed.items():
-        if change.started and change.action is not None:
+        if change.action is not None and any(node in stopping for _, node in change.started):
             stops = {actions[key].job for key in change.action.depends_on if key in actions}
             awaited[name] = stops | {name}
-    if awaited and any(change.stopped for change in reading.changed.values()):
-        # Where nothing stops, no step holds more than the end does.
+    if awaited:
         found += _devices(reading, awaited)
-        found += _amounts(reading, awaited)
+        found += _amounts(reading, awaited, stopping)
     return found
 
 
@@ -97,29 +98,26 @@ def _devices(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violatio
     return found
 
 
-def _amounts(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violation]:
-    """Steps at which a node holds too much CPU, memory or devices that only count.
-
-    Only nodes where something stops and something starts: elsewhere no step holds more than the end does.
+def _amounts(reading: Reading, awaited: Mapping[str, set[str]], stopping: set[str]) -> list[Violation]:
+    """Steps at which a node where something stops and starts holds too much CPU, memory or devices that only
+    count.
     """
-    facts = reading.facts
-    starting = {node for name in awaited for _, node in reading.changes[name].started}
-    both = {node for change in reading.changed.values() for _, node in change.stopped if node in starting}
+    both = {node for name in awaited for _, node in reading.changes[name].started if node in stopping}
     takes: dict[str, dict[str, Use]] = {}
     gives: dict[str, dict[str, Use]] = {}
     forced: dict[str, Use] = {}
     for name, change in reading.changed.items():
         for holding, uses in ((change.started, takes), (change.stopped, gives)):
             own: dict[str, Use] = {}
-            add_use(own, change.job, holding, facts, only=both)
+            add_use(own, change, holding, both)
             for node, use in own.items():
                 uses.setdefault(node, {})[name] = use
         if change.forced is not None:
-            add_use(forced, change.job, change.before, facts, only=both)
-    final = final_use(reading)
+            add_use(forced, change, change.before, both)
+    final = final_use(reading, both)
     found: list[Violation] = []
     for node in sorted(both):
-        for dimension, _, now, allowed in limits(node, facts):
+        for dimension, _, now, allowed in limits(node, reading.facts):
             if amount(final[node], dimension) > allowed:
                 continue  # reported as capacity
             present = now + amount(forced.get(node, Use()), dimension)

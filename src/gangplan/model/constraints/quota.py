@@ -17,14 +17,13 @@ from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.domain.job import Job
     from gangplan.domain.queue import Queue
     from gangplan.model.formulation.layout import Layout
     from gangplan.model.instance.instance import Instance
     from gangplan.model.program import BoolArray
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
-    from gangplan.model.verifier.reading import Reading
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "quota"
 RULES = ("quota.device-limit", "quota.device-limit-by-type")
@@ -38,7 +37,7 @@ def violations(reading: Reading) -> list[Violation]:
     """Queues whose subtree would hold more than it may."""
     present, final = reading.facts.once(present_use), final_use(reading)
     found: list[Violation] = []
-    for queue in reading.facts.once(_queues).values():
+    for queue in reading.round.queues:
         for kind, limit in _limits(queue):
             key = (queue.name, kind)
             held, now = final.get(key, 0), present.get(key, 0)
@@ -55,7 +54,7 @@ def present_use(facts: RoundFacts) -> Held:
     held: Held = {}
     for change in facts.once(unplanned).values():
         if change.forced is None:
-            _add(held, change.job, change.before, facts)
+            _add(held, change, change.before, facts)
     return held
 
 
@@ -64,13 +63,9 @@ def final_use(reading: Reading) -> Held:
     final = dict(reading.facts.once(present_use))
     for change in reading.changed.values():
         if change.forced is None:
-            _add(final, change.job, change.before, reading.facts, -1)
-        _add(final, change.job, change.after, reading.facts)
+            _add(final, change, change.before, reading.facts, -1)
+        _add(final, change, change.after, reading.facts)
     return final
-
-
-def _queues(facts: RoundFacts) -> dict[str, Queue]:
-    return {queue.name: queue for queue in facts.round.queues}
 
 
 def _limits(queue: Queue) -> Iterator[tuple[str | None, int]]:
@@ -79,27 +74,35 @@ def _limits(queue: Queue) -> Iterator[tuple[str | None, int]]:
     yield from queue.device_limit_by_type.items()
 
 
-def _add(held: Held, job: Job, holding: Holding, facts: RoundFacts, sign: int = 1) -> None:
+def _add(held: Held, change: Change, holding: Holding, facts: RoundFacts, sign: int = 1) -> None:
     """Add (``sign`` -1: take away) a holding to the sums of its queue and of every queue above."""
-    if job.queue is None or not holding:
+    if change.job.queue is None or not holding:
         return
-    queues = facts.once(_queues)
-    per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
     sums: dict[str | None, int] = {}
-    for (group, node), part in holding.items():
-        devices = sign * part.tasks * per_task.get(group, 0)
-        if devices:
-            kind = facts.nodes[node].accelerator_type if node in facts.nodes else None
-            sums[None] = sums.get(None, 0) + devices
-            if kind is not None:
-                sums[kind] = sums.get(kind, 0) + devices
-    name: str | None = job.queue
-    seen = set[str]()
-    while sums and name in queues and name not in seen:
+    for (name, node), part in holding.items():
+        if name in change.groups:
+            devices = sign * part.tasks * change.groups[name].devices_per_task
+            if devices:
+                kind = facts.nodes[node].accelerator_type if node in facts.nodes else None
+                sums[None] = sums.get(None, 0) + devices
+                if kind is not None:
+                    sums[kind] = sums.get(kind, 0) + devices
+    for queue in facts.once(_and_above).get(change.job.queue, ()):
         for kind, devices in sums.items():
-            held[name, kind] = held.get((name, kind), 0) + devices
-        seen.add(name)
-        name = queues[name].parent
+            held[queue, kind] = held.get((queue, kind), 0) + devices
+
+
+def _and_above(facts: RoundFacts) -> dict[str, list[str]]:
+    """Every queue with those above it, by name; each once, should the tree have a cycle."""
+    parents = {queue.name: queue.parent for queue in facts.round.queues}
+    found: dict[str, list[str]] = {}
+    for name in parents:
+        here: str | None = name
+        found[name] = []
+        while here in parents and here not in found[name]:
+            found[name].append(here)
+            here = parents[here]
+    return found
 
 
 def rows(layout: Layout) -> Rows:

@@ -13,20 +13,24 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gangplan.domain.cluster import Node
-from gangplan.domain.job import Job, TaskPlacement
+from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
 from gangplan.model.verifier.facts import RoundFacts
-from gangplan.model.verifier.holding import NOTHING, Holding, counts, holding, minus, within
+from gangplan.model.verifier.holding import NOTHING, Held, Holding, counts, holding, minus, within
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.violation import Violation
 
 _DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
 _NOTHING_DONE = (Status.WAITING, Status.KEPT)
+_NO_TASKS: Mapping[str, int] = MappingProxyType({})
+_NO_TYPES: Mapping[str, str] = MappingProxyType({})
+_FIELDS = operator.attrgetter("group", "node", "tasks", "devices")
 
 
 class Change(NamedTuple):
@@ -34,6 +38,7 @@ class Change(NamedTuple):
 
     Attributes:
         job: the job.
+        groups: its task groups by name.
         action: the first action for it; None: none.
         before: held now.
         after: held after the plan.
@@ -44,6 +49,7 @@ class Change(NamedTuple):
     """
 
     job: Job
+    groups: Mapping[str, TaskGroup]
     action: Action | None
     before: Holding
     after: Holding
@@ -104,7 +110,7 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
     Of several actions for one job the first counts. Without an action a waiting job waits; a running one goes
     on, unless it is forced off.
     """
-    without = facts.once(unplanned)
+    without, known = facts.once(unplanned), facts.once(_known)
     malformed: list[Violation] = []
     changes = dict(without)
     seen: set[str] = set()
@@ -113,16 +119,13 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
         if alone is None or action.job in seen:
             continue
         seen.add(action.job)
-        running = alone.job.running
-        if (
-            running is not None
-            and alone.forced is None
-            and action.kind is not ActionKind.EVICT
-            and action.placements == running.placements
-        ):
-            changes[action.job] = alone._replace(action=action)
-        else:
-            changes[action.job] = _change(alone.job, action, alone.before, facts, malformed)
+        change = known.get(action.job)
+        if change is None or change.action is not action:
+            wrong = len(malformed)
+            change = _read(action, alone, facts, malformed)
+            if len(malformed) == wrong:
+                known[action.job] = change
+        changes[action.job] = change
     changed = {name: change for name, change in changes.items() if change.outcome.status not in _NOTHING_DONE}
     return Reading(facts.round, plan, facts, changes, changed, tuple(malformed))
 
@@ -131,23 +134,44 @@ def unplanned(facts: RoundFacts) -> dict[str, Change]:
     """What every job does without an action, by name: it waits, goes on, or is forced off."""
     found: dict[str, Change] = {}
     for job in facts.round.jobs:
-        if job.running is None:
-            found[job.name] = Change(job, None, NOTHING, NOTHING, NOTHING, NOTHING, None, _idle(job))
-        else:
-            found[job.name] = _change(job, None, holding(job.running.placements), facts, [])
+        groups = {group.name: group for group in job.component.task_groups}
+        alone = Change(job, groups, None, NOTHING, NOTHING, NOTHING, NOTHING, None, _idle(job))
+        if job.running is not None:
+            before = holding(job.running.placements)
+            forced = facts.forced.get(job.name)
+            alone = alone._replace(before=before, forced=forced)
+            alone = _changed(alone, None, NOTHING if forced else before, facts)
+        found[job.name] = alone
     return found
 
 
-def _change(
-    job: Job, action: Action | None, before: Holding, facts: RoundFacts, malformed: list[Violation]
-) -> Change:
-    forced = facts.forced.get(job.name)
-    if action is None:
-        after = NOTHING if forced else before
-    elif action.kind is ActionKind.EVICT:
-        after = NOTHING
-    else:
-        after = _checked(job, action, facts, malformed)
+def _known(facts: RoundFacts) -> dict[str, Change]:
+    """What the last well-formed action read for each job does, filled by :func:`read_plan`.
+
+    That depends on the action and the round alone, and plans of one round may share actions.
+    """
+    return {}
+
+
+def _read(action: Action, alone: Change, facts: RoundFacts, malformed: list[Violation]) -> Change:
+    """What ``action`` does to the job that without it does as ``alone`` says."""
+    running = alone.job.running
+    if (
+        running is not None
+        and alone.forced is None
+        and action.kind is not ActionKind.EVICT
+        and action.placements == running.placements
+    ):
+        return alone._replace(action=action)
+    after = NOTHING
+    if action.kind is not ActionKind.EVICT:
+        after = _asked(action, alone, facts) or _sane(action, alone, facts, malformed)
+    return _changed(alone, action, after, facts)
+
+
+def _changed(alone: Change, action: Action | None, after: Holding, facts: RoundFacts) -> Change:
+    """The change of a job that holds ``after`` in the end."""
+    job, before, forced = alone.job, alone.before, alone.forced
     status = _status(job, forced, before, after)
     if status is Status.KEPT:
         started = stopped = NOTHING
@@ -155,21 +179,35 @@ def _change(
         started, stopped = minus(after, before), minus(before, after)
     else:
         started, stopped = after, before
-    outcome = _outcome(job, status, forced is not None, after, facts)
-    return Change(job, action, before, after, started, stopped, forced, outcome)
+    outcome = _outcome(alone, status, after, facts)
+    return Change(job, alone.groups, action, before, after, started, stopped, forced, outcome)
 
 
 def _idle(job: Job, status: Status = Status.WAITING, *, forced: bool = False) -> Outcome:
-    return Outcome(job, status, forced, "", {}, {}, 0, 0.0, 0.0)
+    return Outcome(job, status, forced, "", _NO_TASKS, _NO_TYPES, 0, 0.0, 0.0)
 
 
-def _checked(job: Job, action: Action, facts: RoundFacts, malformed: list[Violation]) -> Holding:
+def _asked(action: Action, alone: Change, facts: RoundFacts) -> Holding | None:
+    """The holding that an action asks for, when all of it makes sense."""
+    found: dict[tuple[str, str], Held] = {}
+    for group, node, tasks, devices in map(_FIELDS, action.placements):
+        key = (group, node)
+        held = Held(tasks, frozenset(devices))
+        if (
+            node not in facts.nodes
+            or group not in alone.groups
+            or tasks < 1
+            or key in found
+            or not _ascending(devices)
+        ):
+            return None
+        found[key] = held
+    return found
+
+
+def _sane(action: Action, alone: Change, facts: RoundFacts, malformed: list[Violation]) -> Holding:
     """The holding that an action asks for, without what makes no sense."""
-    groups = [group.name for group in job.component.task_groups]
-    if len(action.placements) == 1:
-        only = action.placements[0]
-        if only.node in facts.nodes and only.group in groups and only.tasks >= 1 and len(only.devices) < 2:
-            return holding(action.placements)
+    job = alone.job
     seen: set[tuple[str, str]] = set()
     sane: list[TaskPlacement] = []
 
@@ -180,7 +218,7 @@ def _checked(job: Job, action: Action, facts: RoundFacts, malformed: list[Violat
         group, node = placement.group, placement.node
         if node not in facts.nodes:
             report("unknown-node", node, f"{job.name} is placed on {node!r}, which is not in the cluster")
-        elif group not in groups:
+        elif group not in alone.groups:
             report("unknown-group", node, f"{job.name} has no task group {group!r}")
         elif placement.tasks < 1:
             report("task-count", node, f"{job.name} has {placement.tasks} tasks of {group} on {node}")
@@ -197,7 +235,7 @@ def _checked(job: Job, action: Action, facts: RoundFacts, malformed: list[Violat
 
 
 def _ascending(devices: tuple[int, ...]) -> bool:
-    return all(map(operator.lt, devices, devices[1:]))
+    return len(devices) < 2 or all(map(operator.lt, devices, devices[1:]))
 
 
 def _status(job: Job, forced: ForcedReason | None, before: Holding, after: Holding) -> Status:
@@ -218,17 +256,17 @@ def _status(job: Job, forced: ForcedReason | None, before: Holding, after: Holdi
     return Status.MOVED
 
 
-def _outcome(job: Job, status: Status, forced: bool, after: Holding, facts: RoundFacts) -> Outcome:  # noqa: FBT001
+def _outcome(alone: Change, status: Status, after: Holding, facts: RoundFacts) -> Outcome:
+    job, forced = alone.job, alone.forced is not None
     if not after:
         return _idle(job, status, forced=forced)
     tasks: dict[str, int] = {}
     types: dict[str, str] = {}
-    per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
     devices = 0
     mixed = False
     for (group, node), held in after.items():
         tasks[group] = tasks.get(group, 0) + held.tasks
-        each = per_task[group]
+        each = alone.groups[group].devices_per_task
         if each:
             devices += held.tasks * each
             kind = facts.nodes[node].accelerator_type

@@ -74,9 +74,22 @@ def _worth(reading: Reading) -> dict[str, Mapping[str, float]]:
     """What every job that does not wait contributes by term; that of kept jobs is known from the round."""
     facts = reading.facts
     found: dict[str, Mapping[str, float]] = dict(facts.once(_worth_of_keeps))
+    known = facts.once(_known_worth)
     for name, change in reading.changed.items():
-        found[name] = worth(change.outcome, facts)
+        outcome, value = known.get(name, _UNKNOWN)
+        if outcome is not change.outcome:
+            value = worth(change.outcome, facts)
+            known[name] = change.outcome, value
+        found[name] = value
     return found
+
+
+def _known_worth(facts: RoundFacts) -> dict[str, tuple[Outcome | None, Mapping[str, float]]]:
+    """The outcome of each changed job that was valued last and its worth, filled by :func:`_worth`."""
+    return {}
+
+
+_UNKNOWN: tuple[Outcome | None, Mapping[str, float]] = (None, {})
 
 
 def _worth_of_keeps(facts: RoundFacts) -> dict[str, Mapping[str, float]]:

@@ -1,0 +1,113 @@
+"""From spots to placements: which devices the new tasks get.
+
+Those that the job has now, then those that nobody gives up for it, then the lowest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from gangplan.domain.job import TaskPlacement
+from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.sites import pins_devices
+from gangplan.model.packing.assignment import Assignment, Placed
+
+Places = Mapping[int, tuple[TaskPlacement, ...]]
+"""Placements by job index, by group and node."""
+
+
+class Placements:
+    """The placements that assignments of one round mean.
+
+    Attributes:
+        present: where every running job is now, forced off or not.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self.present: dict[int, tuple[TaskPlacement, ...]] = {
+            j: tuple(sorted(job.running.placements, key=placement_key))
+            for j, job in enumerate(instance.jobs)
+            if job.running is not None
+        }
+        self._pinned: dict[int, list[tuple[int, TaskPlacement]]] = defaultdict(list)
+        for j, placements in self.present.items():
+            for placement in placements:
+                n = instance.nodes.index.get(placement.node)
+                if n is not None and placement.devices:
+                    self._pinned[n].append((j, placement))
+        self._usable: dict[int, frozenset[int]] = {}
+
+    def after(self, assignment: Assignment) -> Places:
+        """Where every job that then runs ends up, with device indices on the nodes that pin them."""
+        after = {j: self.present[j] for j in assignment.kept}
+        free: dict[int, _Free] = {}
+        for j, placed in sorted(assignment.placed.items()):
+            after[j] = self._place(j, placed, assignment.kept, free)
+        return after
+
+    def _place(
+        self, j: int, placed: Placed, kept: Collection[int], free: dict[int, _Free]
+    ) -> tuple[TaskPlacement, ...]:
+        groups = self._instance.jobs[j].component.task_groups
+        mine = []
+        for n, tasks in placed.spots:
+            node = self._instance.nodes.nodes[n]
+            for group, count in zip(groups, tasks, strict=True):
+                if not count:
+                    continue
+                devices: tuple[int, ...] = ()
+                wanted = count * group.devices_per_task
+                if wanted and pins_devices(node):
+                    if n not in free:
+                        free[n] = self._free_on(n, kept)
+                    devices = free[n].take(wanted, self._own(j, n, group.name))
+                mine.append(TaskPlacement(group.name, node.name, count, devices))
+        mine.sort(key=placement_key)
+        return tuple(mine)
+
+    def _free_on(self, n: int, kept: Collection[int]) -> _Free:
+        if n not in self._usable:
+            self._usable[n] = self._instance.nodes.nodes[n].usable_devices
+        held: set[int] = set()
+        leaving: set[int] = set()
+        for j, placement in self._pinned.get(n, ()):
+            (held if j in kept else leaving).update(placement.devices)
+        return _Free(set(self._usable[n] - held), leaving)
+
+    def _own(self, j: int, n: int, group: str) -> tuple[int, ...]:
+        """The devices that the group has there now."""
+        if j in self.present:
+            for owner, placement in reversed(self._pinned.get(n, ())):
+                if owner == j and placement.group == group:
+                    return placement.devices
+        return ()
+
+
+class _Free:
+    """Free devices of one node.
+
+    Args:
+        devices: that nobody who stays holds.
+        leaving: those that somebody gives up.
+    """
+
+    __slots__ = ("_devices", "_leaving")
+
+    def __init__(self, devices: set[int], leaving: set[int]) -> None:
+        self._devices, self._leaving = devices, leaving
+
+    def take(self, wanted: int, own: tuple[int, ...]) -> tuple[int, ...]:
+        if own or self._leaving:
+            ranked = sorted(self._devices, key=lambda d: (d not in own, d in self._leaving, d))
+        else:
+            ranked = sorted(self._devices)
+        taken = tuple(sorted(ranked[:wanted]))
+        self._devices.difference_update(taken)
+        return taken
+
+
+def placement_key(placement: TaskPlacement) -> tuple[str, str]:
+    """What placements of one job are sorted by."""
+    return placement.group, placement.node
