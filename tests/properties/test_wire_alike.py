@@ -21,7 +21,6 @@ from gangplan.service.wire import planned, read_round_request, write_round
 from gangplan.testing.strategies import rounds
 from gangplan.v1.round_pb2 import PlanRoundRequest
 
-
 SUFFIXES = ("a", "b", "ⵣ", "x" * 65, "y" * 65, "v" * 128, "w" * 128)
 """Of profiles' names: of equal lengths, and too long for a length of one byte on the wire."""
 

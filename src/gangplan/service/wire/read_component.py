@@ -26,7 +26,7 @@ _HEADS = tuple(
 
 
 class Components:
-    """Reads components; those that are alike but for their profiles are looked at once.
+    """Reads components; those alike but for profiles with names of one length are looked at once.
 
     Args:
         known: names that they may refer to.
