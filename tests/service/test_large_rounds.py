@@ -77,7 +77,7 @@ async def test_everything_but_the_call_itself_happens_off_the_loop(
 async def test_the_loop_runs_on_while_a_large_round_is_read(
     serving: Any, instant: Any, make_round: Any
 ) -> None:
-    """On the loop, reading would stall it all the while; the best of three calls, since others are at work."""
+    """On the loop, reading would stall it all the while; the best of three, since others are at work."""
     round_ = make_round(jobs=20_000)
     jobs = tuple(replace(job, work_left=float(number)) for number, job in enumerate(round_.jobs))
     request = write_round(replace(round_, jobs=jobs), PlanParameters(time_budget_seconds=30.0))
