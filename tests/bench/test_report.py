@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gangplan.bench.report import markdown, page
+from gangplan.bench.report.tables import with_gain
 from gangplan.bench.report.targets import TARGETS, cells
 from gangplan.errors import InvalidInputError
 
@@ -73,6 +74,22 @@ def test_the_prototype_s_figures_stand_beside_without_marks(row: Any) -> None:
     ]
     assert "met" in " ".join(lines[0])
     assert "met" not in " ".join(lines[2])
+
+
+def test_the_prototype_s_gap_of_gain_is_against_our_keep_and_fill(row: Any) -> None:
+    """Keep and fill is worth 45 of ours, 90 of theirs; the bound is 100, the first plan 95, the last 99."""
+    options = {"instance_of": "prototype"}
+    theirs = {"objective": 99.0, "bound": 100.0, "first_s": 0.1, "wall_s": 1.0, "gap_of_gain": None}
+    line = {"curve": [[0.1, 95.0, None], [0.8, 99.0, 100.0]]}
+    rows = with_gain(
+        [
+            row(options=options, keep_and_fill=45.0, unit=2.0),
+            row(options=options, who="prototype-pipeline", **theirs, **line),
+        ]
+    )
+    assert rows[1]["first_gap_of_gain"] == pytest.approx(0.5)
+    assert rows[1]["gap_of_gain"] == pytest.approx(0.1)
+    assert rows[1]["gaps_at"]["1"]["of_gain"] == pytest.approx(0.1)
 
 
 def test_formulations_are_measured_against_the_best_bound_of_the_instance(row: Any) -> None:

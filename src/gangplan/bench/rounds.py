@@ -329,6 +329,7 @@ def _worth(result: RoundResult, answered: Answered, run: Run, unit: float) -> Ro
         "reason": result.reason.value,
         "limit": result.limit.value,
         "detail": result.detail,
+        "unit": unit,
         "objective_in_their_unit": best * unit,
     }
 

@@ -62,7 +62,7 @@ def _instance(row: Row) -> str:
 def _profile_picture(times: dict[str, dict[str, float]]) -> str:
     figure, axes = _figure()
     profiles = numbers.performance_profile(times)
-    widest = max((steps[-1][0] for steps in profiles.values()), default=1.0) * 1.1
+    widest = max(2.0, 1.1 * max((steps[-1][0] for steps in profiles.values()), default=1.0))
     for name, steps in profiles.items():
         factors = [factor for factor, _ in steps] + [widest]
         shares = [share for _, share in steps] + [steps[-1][1]]

@@ -7,8 +7,10 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from gangplan.bench import curve
 from gangplan.bench.report import numbers, targets
 from gangplan.bench.runs import ANSWERED, Row, group_of
+from gangplan.domain.plan import gaps
 
 GroupKey = tuple[str, ...]
 
@@ -58,10 +60,40 @@ class Document:
 
 def document(rows: Sequence[Row], notes: Sequence[str] = ()) -> Document:
     """The report of rows."""
+    rows = with_gain(rows)
     suites = ", ".join(dict.fromkeys(row["suite"] for row in rows)) or "no rows"
     date = dt.datetime.now(dt.UTC).date().isoformat()
     sections = [section for make in _SECTIONS if (section := make(rows)) is not None]
     return Document(f"{suites}, {date}", (*facts(rows), *notes), tuple(sections))
+
+
+def with_gain(rows: Sequence[Row]) -> list[Row]:
+    """The rows, those of the prototype's pipeline with the gap of gain.
+
+    It knows no keep-and-fill; ours on the same instance does, and keeping and filling is worth the same to
+    both, in units of ``unit``.
+    """
+    kept = {
+        (row["instance"], row["code"]): row["keep_and_fill"] * row["unit"]
+        for row in rows
+        if row["who"] == "gangplan" and "(prototype's)" in label(row) and row.get("keep_and_fill") is not None
+    }
+    found = []
+    for row in rows:
+        fill = kept.get((row["instance"], row.get("code")))
+        if row["who"] != "prototype-pipeline" or fill is None or row.get("curve") is None:
+            found.append(row)
+            continue
+        line, bound = curve.from_lists(row["curve"]), float(row["bound"])
+        first = curve.at(line, float(row["first_s"]))
+        more = {
+            "gaps_at": curve.gaps_at(line, bound, fill),
+            "gap_of_gain": gaps(row["objective"], bound, fill)[2],
+        }
+        if first is not None and first.objective is not None:
+            more["first_gap_of_gain"] = gaps(max(first.objective, fill), bound, fill)[2]
+        found.append(row | more)
+    return found
 
 
 def facts(rows: Sequence[Row]) -> list[str]:
