@@ -3,50 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from google.protobuf.message import Message
 
-M = TypeVar("M", bound=Message)
-C = TypeVar("C", bound=Message)
+class Named(Protocol):
+    """A node or a job."""
+
+    @property
+    def name(self) -> str:
+        """Unique name."""
+
+    @property
+    def revision(self) -> str:
+        """Opaque version."""
+
+
+N = TypeVar("N", bound=Named)
 
 
 def fold(
-    messages: Iterable[M],
-    make_class: Callable[..., C],
+    things: Iterable[N],
+    fill: Callable[[N, Any], None],
+    singles: Any,
+    classes: Any,
     *,
-    foldable: Callable[[M], bool] = lambda _: True,
-) -> tuple[list[M], list[C]]:
-    """Messages that have no like, and classes of those alike but for name and revision; in order.
+    foldable: Callable[[N], bool] = lambda _: True,
+) -> None:
+    """Write things one by one, and those that are alike but for name and revision as classes; in order.
 
     Args:
-        messages: nodes or jobs, each with ``name`` and ``revision``.
-        make_class: makes a class from ``template``, ``names`` and ``revisions``.
-        foldable: whether a message may be a member of a class.
+        things: nodes or jobs.
+        fill: writes one into a message, but for name and revision.
+        singles: repeated field for those that have no like.
+        classes: repeated field for the classes.
+        foldable: whether a thing may be a member of a class.
     """
-    groups: dict[bytes, list[tuple[M, str, str]]] = {}
-    for position, message in enumerate(messages):
-        template: Any = type(message)()
-        template.CopyFrom(message)
-        name, revision = template.name, template.revision
-        template.name = template.revision = ""
-        key = template.SerializeToString(deterministic=True) if foldable(message) else b"%d" % position
-        groups.setdefault((b"c" if foldable(message) else b"s") + key, []).append((message, name, revision))
-    single: list[M] = []
-    classes: list[C] = []
-    for members in groups.values():
+    groups: dict[bytes | int, list[N]] = {}
+    written: dict[int, bytes] = {}
+    bare = singles.add()
+    for position, thing in enumerate(things):
+        bare.Clear()
+        fill(thing, bare)
+        encoded = bare.SerializeToString(deterministic=True)
+        if foldable(thing):
+            groups.setdefault(encoded, []).append(thing)
+        else:
+            groups[position] = [thing]
+            written[position] = encoded
+    del singles[-1]
+    for key, members in groups.items():
+        encoded = written[key] if isinstance(key, int) else key
         if len(members) == 1:
-            single.append(members[0][0])
+            message = singles.add(name=members[0].name, revision=members[0].revision)
+            message.MergeFromString(encoded)
             continue
-        alike: Any = type(members[0][0])()
-        alike.CopyFrom(members[0][0])
-        alike.name = alike.revision = ""
-        revisions = [revision for _, _, revision in members]
-        classes.append(
-            make_class(
-                template=alike,
-                names=[name for _, name, _ in members],
-                revisions=revisions if any(revisions) else [],
-            )
-        )
-    return single, classes
+        message = classes.add(names=[member.name for member in members])
+        message.template.MergeFromString(encoded)
+        if any(member.revision for member in members):
+            message.revisions.extend([member.revision for member in members])

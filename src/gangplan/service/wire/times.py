@@ -10,11 +10,11 @@ from gangplan.service.wire.fields import seconds_and_nanos
 
 def to_duration(value: float) -> Duration:
     """``value`` seconds, at least 0."""
-    seconds, nanos = seconds_and_nanos(value)
-    return Duration(seconds=seconds, nanos=nanos)
+    message = Duration()
+    write_seconds(value, message)
+    return message
 
 
-def to_timestamp(value: float) -> Timestamp:
-    """``value`` seconds since the epoch."""
-    seconds, nanos = seconds_and_nanos(value)
-    return Timestamp(seconds=seconds, nanos=nanos)
+def write_seconds(value: float, message: Duration | Timestamp) -> None:
+    """Set a duration or timestamp in its place; it counts as set even where it is 0."""
+    message.seconds, message.nanos = seconds_and_nanos(value)

@@ -10,12 +10,11 @@ from gangplan.domain.cluster import (
     NodeHealth,
     OtherUse,
     Resources,
-    Taint,
     TaintEffect,
 )
 from gangplan.service.wire.fold import fold
-from gangplan.service.wire.times import to_timestamp
-from gangplan.v1 import accelerator_pb2, cluster_pb2, resources_pb2, topology_pb2
+from gangplan.service.wire.times import write_seconds
+from gangplan.v1 import accelerator_pb2, cluster_pb2, resources_pb2
 
 TAINT_EFFECTS = {
     TaintEffect.NO_SCHEDULE: cluster_pb2.TAINT_EFFECT_NO_SCHEDULE,
@@ -33,20 +32,18 @@ _NOTHING = Resources()
 _NO_OTHERS = OtherUse()
 
 
-def write_cluster(cluster: Cluster, *, compact: bool) -> cluster_pb2.Cluster:
-    """The cluster; ``compact`` folds alike nodes to classes."""
-    topology = topology_pb2.Topology(
-        levels=[topology_pb2.Level(name=level) for level in cluster.topology.levels],
-        domains=[
-            topology_pb2.Domain(name=domain.name, level=domain.level, parent=domain.parent or "")
-            for domain in cluster.topology.domains
-        ],
-    )
-    nodes = [_write_node(node) for node in cluster.nodes]
-    if not compact:
-        return cluster_pb2.Cluster(topology=topology, nodes=nodes)
-    single, classes = fold(nodes, cluster_pb2.NodeClass)
-    return cluster_pb2.Cluster(topology=topology, nodes=single, node_classes=classes)
+def write_cluster(cluster: Cluster, message: cluster_pb2.Cluster, *, compact: bool) -> None:
+    """Fill in the cluster; ``compact`` folds alike nodes to classes."""
+    message.topology.SetInParent()
+    for level in cluster.topology.levels:
+        message.topology.levels.add(name=level)
+    for domain in cluster.topology.domains:
+        message.topology.domains.add(name=domain.name, level=domain.level, parent=domain.parent or "")
+    if compact:
+        fold(cluster.nodes, _write_node, message.nodes, message.node_classes)
+        return
+    for node in cluster.nodes:
+        _write_node(node, message.nodes.add(name=node.name, revision=node.revision))
 
 
 def write_accelerator(accelerator: AcceleratorType) -> accelerator_pb2.AcceleratorType:
@@ -59,36 +56,37 @@ def write_resources(resources: Resources) -> resources_pb2.Resources:
     return resources_pb2.Resources(cpu_milli=resources.cpu_milli, memory_bytes=resources.memory_bytes)
 
 
-def _write_node(node: Node) -> cluster_pb2.Node:
+def _write_node(node: Node, message: cluster_pb2.Node) -> None:
+    """Fill in a node, but for its name and revision."""
     count_only = node.device_reporting is DeviceReporting.COUNT_ONLY
-    message = cluster_pb2.Node(
-        name=node.name,
-        domain=node.domain or "",
-        accelerator_type=node.accelerator_type or "",
-        device_count=node.device_count,
-        device_reporting=_REPORTING[node.device_reporting],
-        unhealthy_devices=sorted(node.unhealthy_devices),
-        labels=dict(sorted(node.labels.items())),
-        taints=[_write_taint(taint) for taint in node.taints],
-        cordoned=node.cordoned,
-        health=_HEALTH[node.health],
-        revision=node.revision,
-    )
+    message.domain = node.domain or ""
+    message.accelerator_type = node.accelerator_type or ""
+    message.device_count = node.device_count
+    message.device_reporting = _REPORTING[node.device_reporting]
+    message.health = _HEALTH[node.health]
+    message.cordoned = node.cordoned
+    if node.unhealthy_devices:
+        message.unhealthy_devices.extend(sorted(node.unhealthy_devices))
+    for key, value in node.labels.items():
+        message.labels[key] = value
+    for taint in node.taints:
+        message.taints.add(key=taint.key, value=taint.value, effect=TAINT_EFFECTS[taint.effect])
     if node.resources != _NOTHING:
-        message.resources.CopyFrom(write_resources(node.resources))
+        _write_resources(node.resources, message.resources)
     if count_only and node.unhealthy_device_count:
         message.unhealthy_device_count = node.unhealthy_device_count
     if node.drain_time is not None:
-        message.drain_time.CopyFrom(to_timestamp(node.drain_time))
+        write_seconds(node.drain_time, message.drain_time)
     if node.used_by_others != _NO_OTHERS:
         use = node.used_by_others
+        message.used_by_others.SetInParent()
         message.used_by_others.devices.extend(sorted(use.devices))
         if count_only and use.device_count:
             message.used_by_others.device_count = use.device_count
         if use.resources != _NOTHING:
-            message.used_by_others.resources.CopyFrom(write_resources(use.resources))
-    return message
+            _write_resources(use.resources, message.used_by_others.resources)
 
 
-def _write_taint(taint: Taint) -> cluster_pb2.Taint:
-    return cluster_pb2.Taint(key=taint.key, value=taint.value, effect=TAINT_EFFECTS[taint.effect])
+def _write_resources(resources: Resources, message: resources_pb2.Resources) -> None:
+    message.cpu_milli = resources.cpu_milli
+    message.memory_bytes = resources.memory_bytes

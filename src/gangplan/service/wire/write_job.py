@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from gangplan.domain.cluster import Resources, Toleration
 from gangplan.domain.job import (
@@ -11,13 +12,12 @@ from gangplan.domain.job import (
     Job,
     Running,
     TaskGroup,
-    TaskPlacement,
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.service.wire.times import to_duration, to_timestamp
-from gangplan.service.wire.write_cluster import TAINT_EFFECTS, write_resources
-from gangplan.v1 import job_pb2, throughput_pb2
+from gangplan.service.wire.times import write_seconds
+from gangplan.service.wire.write_cluster import TAINT_EFFECTS
+from gangplan.v1 import job_pb2
 
 _SPLITS = {
     TaskSplit.FREE: job_pb2.TASK_SPLIT_FREE,
@@ -26,19 +26,19 @@ _SPLITS = {
 _NOTHING = Resources()
 _ANYTHING = Capabilities()
 
+_Cell = tuple[str, int, str]
+_Columns = tuple[list[str], list[int], list[str]]
 
-def write_job(job: Job) -> job_pb2.Job:
-    """A job."""
-    message = job_pb2.Job(
-        name=job.name,
-        queue=job.queue or "",
-        components=[_write_component(job.component)],
-        weight=job.weight,
-        priority=job.priority,
-        revision=job.revision,
-    )
+
+def write_job(job: Job, message: job_pb2.Job) -> None:
+    """Fill in a job, but for its name and revision."""
+    if job.queue is not None:
+        message.queue = job.queue
+    _write_component(job.component, message.components.add())
+    message.weight = job.weight
+    message.priority = job.priority
     if job.submit_time is not None:
-        message.submit_time.CopyFrom(to_timestamp(job.submit_time))
+        write_seconds(job.submit_time, message.submit_time)
     if job.work_done or job.work_left is not None:
         message.work.done = job.work_done
     if job.work_left is not None:
@@ -46,82 +46,87 @@ def write_job(job: Job) -> job_pb2.Job:
     if job.fair_progress:
         message.fair_share.progress = job.fair_progress
     if job.fair_finish_age is not None:
-        message.fair_share.finish_age.CopyFrom(to_duration(job.fair_finish_age))
+        write_seconds(job.fair_finish_age, message.fair_share.finish_age)
     if job.deadline is not None:
-        message.deadline.time.CopyFrom(to_timestamp(job.deadline))
+        write_seconds(job.deadline, message.deadline.time)
         message.deadline.kind = job_pb2.DEADLINE_KIND_TARGET
     if job.restart_seconds:
-        message.interruption_cost.restart_time.CopyFrom(to_duration(job.restart_seconds))
+        write_seconds(job.restart_seconds, message.interruption_cost.restart_time)
     if job.capabilities != _ANYTHING:
         message.capabilities.pausable = job.capabilities.pausable
         message.capabilities.movable = job.capabilities.movable
         message.capabilities.resizable = job.capabilities.resizable
     if job.running is not None:
-        message.running.CopyFrom(_write_running(job.running))
-    return message
+        _write_running(job.running, message.running)
 
 
-def write_placements(placements: Iterable[TaskPlacement]) -> list[job_pb2.TaskPlacement]:
-    """Where tasks are."""
-    return [
-        job_pb2.TaskPlacement(
-            group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
+def write_profiles(profiles: Iterable[ThroughputProfile], messages: Any) -> None:
+    """Add the shared profiles, their cells sorted; those that list the same cells sort them once."""
+    known: dict[tuple[_Cell, ...], tuple[list[int], _Columns]] = {}
+    for profile in profiles:
+        cells = tuple(profile.throughput)
+        if cells not in known:
+            order = sorted(range(len(cells)), key=cells.__getitem__)
+            in_order = [cells[i] for i in order]
+            known[cells] = (
+                order,
+                ([c[0] for c in in_order], [c[1] for c in in_order], [c[2] for c in in_order]),
+            )
+        order, (types, counts, scopes) = known[cells]
+        values = list(profile.throughput.values())
+        messages.add(
+            name=profile.name,
+            accelerator_types=types,
+            counts=counts,
+            scopes=scopes,
+            throughputs=[values[i] for i in order],
         )
-        for placement in placements
-    ]
 
 
-def write_profile(profile: ThroughputProfile) -> throughput_pb2.ThroughputProfile:
-    """A shared profile, its cells sorted."""
-    cells = sorted(profile.throughput.items())
-    return throughput_pb2.ThroughputProfile(
-        name=profile.name,
-        accelerator_types=[type_ for (type_, _, _), _ in cells],
-        counts=[count for (_, count, _), _ in cells],
-        scopes=[scope for (_, _, scope), _ in cells],
-        throughputs=[value for _, value in cells],
-    )
-
-
-def _write_component(component: Component) -> job_pb2.Component:
-    message = job_pb2.Component(task_groups=[_write_group(group) for group in component.task_groups])
+def _write_component(component: Component, message: job_pb2.Component) -> None:
+    for group in component.task_groups:
+        _write_group(group, message.task_groups.add())
     if component.required_level is not None:
         message.locality.required_level = component.required_level
     if component.preferred_level is not None:
         message.locality.preferred_level = component.preferred_level
-    return message
 
 
-def _write_group(group: TaskGroup) -> job_pb2.TaskGroup:
-    message = job_pb2.TaskGroup(
-        name=group.name,
-        count=group.count,
-        allowed_counts=group.allowed_counts if group.allowed_counts != (group.count,) else (),
-        devices_per_task=group.devices_per_task,
-        accelerator_types=group.accelerator_types,
-        profile=group.profile or "",
-        split=_SPLITS[group.split],
-        node_selector=dict(sorted(group.node_selector.items())),
-        tolerations=[_write_toleration(toleration) for toleration in group.tolerations],
-    )
+def _write_group(group: TaskGroup, message: job_pb2.TaskGroup) -> None:
+    message.name = group.name
+    message.count = group.count
+    if group.allowed_counts != (group.count,):
+        message.allowed_counts.extend(group.allowed_counts)
+    message.devices_per_task = group.devices_per_task
+    if group.accelerator_types:
+        message.accelerator_types.extend(group.accelerator_types)
+    if group.profile is not None:
+        message.profile = group.profile
+    message.split = _SPLITS[group.split]
+    for key, value in group.node_selector.items():
+        message.node_selector[key] = value
+    for toleration in group.tolerations:
+        _write_toleration(toleration, message.tolerations.add())
     if group.resources_per_task != _NOTHING:
-        message.resources_per_task.CopyFrom(write_resources(group.resources_per_task))
-    return message
+        message.resources_per_task.cpu_milli = group.resources_per_task.cpu_milli
+        message.resources_per_task.memory_bytes = group.resources_per_task.memory_bytes
 
 
-def _write_toleration(toleration: Toleration) -> job_pb2.Toleration:
-    message = job_pb2.Toleration(key=toleration.key or "")
+def _write_toleration(toleration: Toleration, message: job_pb2.Toleration) -> None:
+    message.key = toleration.key or ""
     if toleration.value is not None:
         message.value = toleration.value
     if toleration.effect is not None:
         message.effect = TAINT_EFFECTS[toleration.effect]
-    return message
 
 
-def _write_running(running: Running) -> job_pb2.Running:
-    message = job_pb2.Running(placements=write_placements(running.placements))
+def _write_running(running: Running, message: job_pb2.Running) -> None:
+    message.SetInParent()
+    for placement in running.placements:
+        message.placements.add(
+            group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
+        )
     if running.started_at is not None:
-        message.started_at.CopyFrom(to_timestamp(running.started_at))
+        write_seconds(running.started_at, message.started_at)
     if running.checkpoint_age_seconds is not None:
-        message.checkpoint_age.CopyFrom(to_duration(running.checkpoint_age_seconds))
-    return message
+        write_seconds(running.checkpoint_age_seconds, message.checkpoint_age)
