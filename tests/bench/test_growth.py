@@ -1,5 +1,6 @@
 """Growth exponents: by hand, and gated."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,3 +50,29 @@ def test_without_answers_at_a_size_nothing_is_said(rows: Any) -> None:
         exponents(rows[:3], GROWTH)
     with pytest.raises(ValueError, match="no row was answered"):
         exponents([one | {"status": "TIMEOUT"} for one in rows], GROWTH)
+
+
+def test_the_command_measures_fits_and_gates(bench: Any, tmp_path: Path) -> None:
+    suite = tmp_path / "small.toml"
+    text = """
+        [growth]
+        between = ["S", "M"]
+        base = "options"
+        limit = {limit}
+        [[group]]
+        sizes = ["S", "M"]
+        seeds = [0]
+        pipelines = ["greedy"]
+        transport = "in_process"
+        time_limit_s = 30.0
+        """
+    suite.write_text(text.format(limit=3.0))
+    words = ("gate", "--suite", suite, "-o", tmp_path / "rows.jsonl")
+    done = bench(*words)
+    assert done.returncode == 0, done.stderr
+    assert "| 50 % | options | " in done.stdout
+    assert " | 1.00 | 3 |" in done.stdout
+    suite.write_text(text.format(limit=0.5))
+    shut = bench(*words)
+    assert shut.returncode == 1
+    assert "options grows with the power 1.00 at 50 %, above 0.5" in shut.stderr

@@ -92,6 +92,14 @@ def test_the_prototype_s_gap_of_gain_is_against_our_keep_and_fill(row: Any) -> N
     assert rows[1]["gaps_at"]["1"]["of_gain"] == pytest.approx(0.1)
 
 
+def test_lateness_is_a_distribution(row: Any) -> None:
+    rows = [row(seed=seed, late_s=late) for seed, late in enumerate((0.0, 0.0, 0.1, 0.2, 0.9))]
+    head, line = table(markdown.document(rows), "Lateness")
+    found = dict(zip(head, line, strict=True))
+    assert (found["n"], found["late"], found["median s"], found["latest s"]) == ("5", "3", "0.100", "0.900")
+    assert "## Lateness" not in markdown.document([row(late_s=0.0)])
+
+
 def test_formulations_are_measured_against_the_best_bound_of_the_instance(row: Any) -> None:
     common = {"kind": "formulations", "instance": "M/steady/50/seed0"}
     rows = [

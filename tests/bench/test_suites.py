@@ -11,7 +11,7 @@ from gangplan.errors import InvalidInputError
 from gangplan.planning.generate import InstanceName
 from gangplan_solvers import catalog
 
-NAMES = ("formulations", "gate", "growth", "hard", "openb", "prototypes", "smoke", "solvers", "targets")
+NAMES = tuple("formulations gate growth hard openb overruns prototypes smoke solvers targets".split())
 
 
 def test_the_suites_are_those_that_help_names() -> None:

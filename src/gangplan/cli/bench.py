@@ -22,8 +22,8 @@ HELP = "Measure rounds and solvers, report, and compare with what was."
 _Suite = Annotated[
     str,
     typer.Option(
-        help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, prototypes, openb) "
-        "or a .toml file.",
+        help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
+        "prototypes, openb) or a .toml file.",
         metavar="NAME|FILE",
     ),
 ]

@@ -350,6 +350,34 @@ def _models(rows: Sequence[Row]) -> Section | None:
     )
 
 
+def _late(rows: Sequence[Row]) -> Section | None:
+    """How late answers came: the distribution over all runs of a size, backend and limit."""
+    found: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        if row.get("late_s") is not None:
+            size = str(row["instance"]).partition("/")[0]
+            key = (row["kind"], size, row["who"], row["solver"], f"{row['time_limit_s']:g}")
+            found.setdefault(key, []).append(float(row["late_s"]))
+    if not any(value > 0 for values in found.values() for value in values):
+        return None
+    lines = [
+        (
+            *key,
+            str(len(values)),
+            str(sum(value > 0 for value in values)),
+            *(f"{ordered[round(share * (len(ordered) - 1))]:.3f}" for share in (0.5, 0.75, 0.9, 1.0)),
+        )
+        for key, values in found.items()
+        if (ordered := sorted(values))
+    ]
+    columns = "kind|size|who|solver|limit s|n|late|median s|three quarters s|nine tenths s|latest s"
+    return Section(
+        "Lateness",
+        Table(tuple(columns.split("|")), tuple(lines)),
+        "Seconds after the time limit at which the answer was there; order statistics over all runs.",
+    )
+
+
 def _formulations(rows: Sequence[Row]) -> Section | None:
     """Formulations side by side; gaps against the best bound that any of the instance's rows proved."""
     mine = [row for row in rows if row["kind"] == "formulations"]
@@ -441,6 +469,7 @@ _SECTIONS: tuple[Callable[[Sequence[Row]], Section | None], ...] = (
     _models,
     _formulations,
     _figures_of_others,
+    _late,
     _phases,
     _memory,
     _counters,
