@@ -99,7 +99,11 @@ def _revert_all(
 def _earns_more(judge: Judge, candidate: Candidate, other: Candidate) -> bool:
     """Whether ``candidate`` earns more than ``other`` on the jobs that fare differently, costs once."""
     theirs = other.verification.outcomes
-    differing = [name for name, mine in candidate.verification.outcomes.items() if mine != theirs[name]]
+    differing = [
+        name
+        for name, mine in candidate.verification.outcomes.items()
+        if mine is not theirs[name] and mine != theirs[name]
+    ]
     return _gain(judge, candidate, other, differing) > _TOLERANCE
 
 
@@ -174,11 +178,16 @@ def _successors(candidate: Candidate, floor: Candidate) -> dict[int, list[int]]:
 def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
     """For every limit that would be broken if all stops were taken back: the changes in that queue."""
     instance = judge.instance
+    if not any(
+        queue.device_limit is not None or queue.device_limit_by_type for queue in instance.round.queues
+    ):
+        return []
     kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
     everybody = Occupancy(instance, kept_classes)
     for j, placed in candidate.assignment.placed.items():
         if j not in instance.placements:
-            everybody.take_placed(j, placed)
+            job_class = instance.classes[int(instance.class_of_job[j])]
+            everybody.take_quota(job_class, instance.option_at(placed.option), 1)
         else:
             everybody.take_growth(j, placed)
     changes: dict[int, list[Action]] = defaultdict(list)

@@ -76,29 +76,69 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     fixed = Occupancy(instance, [c for c, k in enumerate(instance.classes) if _untouchable(instance, k)])
     rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(after))
     waiting = [
-        (job_class, left)
-        for job_class in instance.classes
+        (c, left)
+        for c, job_class in enumerate(instance.classes)
         if (left := [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept])
     ]
-    impossible = _impossible(instance, [k for k, _ in waiting if not k.kept], rooms.empty)
+    alike = _Alike(instance)
+    impossible = _impossible(instance, [c for c, _ in waiting if not instance.classes[c].kept], alike, rooms)
+    known: dict[object, _Reason] = {}
     verdicts: list[Verdict] = []
-    for job_class, left in waiting:
+    for c, left in waiting:
+        job_class = instance.classes[c]
         reason = impossible.get(job_class.jobs[0])
         if reason is None:
-            reason = _reason(instance, job_class, after, rooms, finished=finished)
-        verdicts.extend(
+            key = alike.waiting(c)
+            reason = known.get(key)
+            if reason is None:
+                reason = known[key] = _reason(
+                    instance, job_class, after, rooms, finished=finished, gains=alike.gains(c)
+                )
+        verdicts += [
             Verdict(
-                job=instance.jobs[j].name,
-                kind=reason.kind,
-                code=reason.code,
-                message=reason.message,
-                resource=reason.resource,
-                level=reason.level,
-                shortfall=reason.shortfall,
+                instance.jobs[j].name,
+                reason.kind,
+                reason.code,
+                reason.message,
+                reason.resource,
+                reason.level,
+                reason.shortfall,
             )
             for j in left
-        )
-    return tuple(sorted(verdicts, key=lambda verdict: verdict.job))
+        ]
+    verdicts.sort(key=lambda verdict: verdict.job)
+    return tuple(verdicts)
+
+
+class _Alike:
+    """What reasons depend on: classes with equal keys wait for equal reasons.
+
+    Thousands of classes differ in what they weigh only, and share a few hundred sets of options.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._gaining = np.concatenate([[0], np.cumsum(instance.gain > 0.0)])
+
+    def options(self, c: int) -> bytes:
+        """The options of class ``c``; empty when there are none."""
+        job_class = self._instance.classes[c]
+        return self._instance.option[job_class.start : job_class.stop].tobytes()
+
+    def gains(self, c: int) -> bool:
+        """Whether some option of class ``c`` is worth more than waiting."""
+        job_class = self._instance.classes[c]
+        return bool(self._gaining[job_class.stop] > self._gaining[job_class.start])
+
+    def waiting(self, c: int) -> tuple[object, ...]:
+        """All that the reason depends on why a class that may run waits."""
+        job_class = self._instance.classes[c]
+        return job_class.kept, job_class.queue, self.gains(c), self.options(c)
+
+    def types(self, c: int) -> tuple[object, ...]:
+        """All that the reason depends on why a class has no options."""
+        job = self._instance.jobs[self._instance.classes[c].jobs[0]]
+        return tuple([(g.devices_per_task > 0, g.accelerator_types) for g in job.component.task_groups])
 
 
 def _untouchable(instance: Instance, job_class: JobClass) -> bool:
@@ -113,16 +153,25 @@ def _untouchable(instance: Instance, job_class: JobClass) -> bool:
     return not (job.capabilities.resizable and shrinks)
 
 
-def _impossible(instance: Instance, classes: Sequence[JobClass], empty: _Room) -> dict[int, _Reason]:
+def _impossible(
+    instance: Instance, classes: Sequence[int], alike: _Alike, rooms: _Rooms
+) -> dict[int, _Reason]:
     """Why classes fit on no empty cluster, by first job; a class that needs closed nodes is told so."""
     found: dict[int, _Reason] = {}
-    for job_class in classes:
-        options = instance.options_of(job_class)
-        shortage = _shortage(options, empty)
-        if not options:
-            found[job_class.jobs[0]] = _no_option(instance, job_class)
-        elif shortage is not None:
-            found[job_class.jobs[0]] = _never_fits(instance, shortage, empty)
+    known: dict[object, _Reason | None] = {}
+    for c in classes:
+        job_class = instance.classes[c]
+        key: object = alike.options(c) or alike.types(c)
+        if key not in known:
+            options = instance.options_of(job_class)
+            if not options:
+                known[key] = _no_option(instance, job_class)
+            else:
+                shortage = _shortage(options, rooms.empty)
+                known[key] = None if shortage is None else _never_fits(instance, shortage, rooms.empty)
+        reason = known[key]
+        if reason is not None:
+            found[job_class.jobs[0]] = reason
     never = [j for j, reason in found.items() if reason.kind is VerdictKind.NEVER_FITS]
     for j in _fit_when_open(instance, never):
         message = "fits only with nodes that are cordoned, draining or unhealthy"
@@ -174,6 +223,7 @@ def _reason(
     rooms: _Rooms,
     *,
     finished: bool,
+    gains: bool,
 ) -> _Reason:
     if job_class.kept:
         return _Reason(VerdictKind.NOT_CHOSEN, "EVICTED", "gives its place to jobs that are worth more")
@@ -193,8 +243,7 @@ def _reason(
         code = "WORTH_LESS" if finished else "SEARCH_STOPPED"
         beside = "beside jobs that are worth more" if finished else "beside the plan"
         return _short(instance, kind, code, shortage, rooms.after, beside)
-    worth = instance.gain[job_class.start : job_class.stop]
-    if (worth <= 0.0).all():
+    if not gains:
         return _Reason(VerdictKind.NOT_CHOSEN, "NO_GAIN", "running it is worth nothing under this policy")
     return _Reason(kind, "NO_ARRANGEMENT", "no arrangement was found in what the plan leaves free")
 

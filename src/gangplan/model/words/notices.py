@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gangplan.domain.plan import Notice
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import Instance
@@ -15,9 +17,13 @@ def notices(instance: Instance) -> tuple[Notice, ...]:
 
 
 def _nodes(instance: Instance) -> list[Notice]:
+    full = (instance.nodes.held > 0) & (instance.nodes.held >= instance.nodes.capacity)
+    full_nodes = {instance.nodes.nodes[n].name: n for n in np.flatnonzero(full.any(axis=1)).tolist()}
     found = []
     for i, node in enumerate(instance.round.cluster.nodes):
-        n = instance.nodes.index[node.name]
+        n = full_nodes.get(node.name)
+        if n is None:
+            continue
         usable = node.usable_resources
         limits = (node.usable_device_count, usable.cpu_milli, usable.memory_bytes)
         for resource, held, limit in zip(
@@ -74,11 +80,11 @@ def _jobs(round_: Round, instance: Instance) -> list[Notice]:
                     f"{job.name}'s work left is unknown, so its deadline cannot be judged",
                 )
             )
-        j = instance.job_index[job.name]
+        if job.running is None:
+            continue
+        placements = instance.placements.get(instance.job_index[job.name], ())
         groups = {group.name: group for group in job.component.task_groups}
-        strangers = sorted(
-            {p.node for p in instance.placements.get(j, ()) if not admits(nodes[p.node], groups[p.group])}
-        )
+        strangers = sorted({p.node for p in placements if not admits(nodes[p.node], groups[p.group])})
         if strangers:
             found.append(
                 Notice(
