@@ -13,7 +13,7 @@ from gangplan.bench.formulations.rival import Limits
 from gangplan.bench.formulations.rows import compare, row_of
 from gangplan.bench.formulations.type_capacity import formulate_type_capacity
 from gangplan.bench.runs import Row, Run, Status
-from gangplan.domain.job import Job
+from gangplan.domain.job import Capabilities, Job
 from gangplan.domain.round import Round
 from gangplan.errors import UnknownSolverError
 from gangplan.model.formulation.formulate import formulate
@@ -121,6 +121,45 @@ def test_placing_anew_is_charged_for_moves_and_keeping_is_not():
     assert rows["density-keep"]["actions"] == {"PLACE": 1, "KEEP": 1}
     assert rows["density-empty"]["actions"] == {"MIGRATE": 1, "PLACE": 1}
     assert rows["density-empty"]["objective"] < rows["density-keep"]["objective"] == rows["full"]["objective"]
+
+
+def test_value_per_device_looks_at_no_cost_of_stopping():
+    # The waiting job is worth half as much again, but an hour of the running one's work is not saved.
+    capable = Capabilities(pausable=True, movable=True)
+    runs = job("runs", gpus=1, running=at("a", [0]), checkpoint_age=3600.0, capabilities=capable)
+    rows = rows_of(round_of([node("a", "H100", 1)], [runs, job("waits", gpus=1, weight=1.5)]))
+    assert rows["density-empty"]["actions"] == {"EVICT": 1, "PLACE": 1}
+    assert rows["full"]["actions"] == {"KEEP": 1}
+    assert rows["density-empty"]["objective"] < rows["full"]["objective"]
+
+
+def test_who_must_run_is_put_back_where_its_new_configuration_has_no_node():
+    # By number, x (4) and r with 3 instead of 2 fill the 7 devices; x takes r's node, and no other has 3.
+    cluster = [node("a", "H100", 4), node("b", "H100", 2), node("c", "H100", 1)]
+    runs = job(
+        "r",
+        group(count=2, counts=(2, 3)),
+        running=at("a", [0, 1]),
+        required="node",
+        checkpoint_age=0.0,
+        weight=5.0,
+        restart_seconds=0.0,
+        capabilities=Capabilities(pausable=False, movable=True, resizable=True),
+    )
+    row = rows_of(round_of(cluster, [runs, on_one_node("x", 4)]))["type-capacity"]
+    assert row["status"] in PLANNED
+    assert row["actions"] == {"KEEP": 1}
+    assert (row["unbound_gangs"], row["unbound_devices"]) == (2, 7)
+
+
+def test_a_part_chooses_for_its_members_only():
+    # Four alike jobs of one task or two, with devices for all: a part promises two for each of its own.
+    alike = [job(f"j{i}", group(count=1, counts=(1, 2))) for i in range(4)]
+    cluster = [node(name, "H100", 8, domain=f"r{name}") for name in "ab"]
+    instance = build_instance(round_of(cluster, alike, topology=topology("rack", ra="rack", rb="rack")))
+    assert len(instance.classes) == 1
+    answer = partitioned(2)(instance, "highs", LIMITS)
+    assert answer.objective == pytest.approx(optimum(formulate(build_layout(instance))))
 
 
 def test_a_part_has_its_racks_its_jobs_and_its_share_of_a_limit():

@@ -119,6 +119,13 @@ def test_jobs_that_like_different_types_do_better_than_isolated():
     assert fairest.rho - fairest.below <= finish_time.TOLERANCE * fairest.rho
 
 
+def test_one_job_has_one_times_its_time():
+    # Two types for one job: all of its time on the faster, never on both at once. An equal share makes 1.5.
+    fairest = finish_time.bisect(shares_of([[2.0, 1.0]], [1], [1, 1], [0.0], [6.0], [0.0]), solve)
+    assert fairest.rho == pytest.approx(1.5 / 2.0, rel=2e-3)
+    assert fairest.shares.sum() == pytest.approx(1.0)
+
+
 def test_a_job_that_is_late_already_sets_the_ratio():
     # The first has waited 30 s for 10 s of work at a fair rate of 1/2: (30 + 10 / T) / 20 with T at most 1.
     shares = shares_of([[1.0], [1.0]], [1, 1], [1], [30.0, 0.0], [10.0, 10.0], [0.0, 0.0])
@@ -198,7 +205,12 @@ def test_rounds_against_trying_everything(seed):
 
 def test_thirty_three_columns_a_job():
     jobs, _ = shockwave.draw(16, 8, 0)
-    assert shockwave.formulate(jobs).columns == 33 * 16 + 1
+    program = shockwave.formulate(jobs)
+    assert program.columns == 33 * 16 + 1
+    rows = {family.name: family.stop - family.start for family in program.row_families}
+    # At most two bases, each with its binary, and ten pairs that are not neighbours: true of any optimum of a
+    # concave curve anyhow, but the public programme has them.
+    assert rows["neighbours"] == (1 + 6 + 10) * 16
 
 
 # Chronus

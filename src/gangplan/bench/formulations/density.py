@@ -2,21 +2,20 @@
 
 ``keep_and_fill`` leaves everything where it runs and places waiting jobs on what is free, best value per
 device first (our own floor, decision 22). ``from_empty`` forgets who runs where and places all jobs anew into
-an empty cluster, in the same order, as schedulers do that sort a queue every round. It is told the worth of
-every option without switching costs (that is how such schedulers rank); the verifier then charges what all
-its moves cost. Jobs that may neither be stopped nor moved stay, also in the second; with a disruption limit
-only so many jobs are taken up, those of least value per device.
+an empty cluster, in the same order, as schedulers do that sort a queue every round. A running job ranks by
+what it is worth over being stopped, so that what a stop loses (moved or not) is in no rank; the verifier then
+charges all its moves. Jobs that may neither be stopped nor moved stay, also in the second; with a disruption
+limit only so many jobs are taken up, those of least value per device.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 
 from gangplan.bench.formulations.rival import Answer, Limits
-from gangplan.model.instance.instance import Instance, build_instance
+from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import by_density, fill, keep_and_fill, place_gangs, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
@@ -32,10 +31,8 @@ def keep_then_fill(instance: Instance, solver: str, limits: Limits) -> Answer:
 
 def from_empty(instance: Instance, solver: str, limits: Limits) -> Answer:
     """Place all jobs anew, best value per device first, first fit."""
-    policy = replace(instance.round.policy, switching_weight=0.0)
-    free_of_charge = build_instance(replace(instance.round, policy=policy))
     began = time.perf_counter()
-    plan = make_plan(free_of_charge, _place_all(free_of_charge))
+    plan = make_plan(instance, _place_all(instance))
     return Answer(plan, bind_seconds=time.perf_counter() - began)
 
 

@@ -7,10 +7,12 @@ Here whole racks (domains of the innermost declared level) are dealt to the part
 random. Told: the full programme's rows, options and coefficients, restricted to the part; a running job goes
 to the part of the racks where it runs, and one that spans parts is pinned where it is. Of every queue limit
 and of the disruption limit, what running jobs do not hold is split evenly. Each part has the whole time limit
-to itself, as the paper solves parts side by side; ``solve_seconds`` is their sum, ``slowest_part_seconds``
-what side by side would take. The parts' solutions together are bound by our binder on the whole cluster,
-which also fills what all of them left free: better than the paper's, which leaves that idle. A part without
-a solution keeps what runs there. The sum of the parts' bounds is none on the round.
+to itself, as the paper solves parts side by side; ``solve_s`` is their sum, ``slowest_part_s`` what side by
+side would take. Where a type has fewer racks than there are parts, some parts lack it
+(``parts_without_a_type``): sharing out single nodes would break every gang that needs a rack. The solutions
+together are bound by our binder on the whole cluster, which also fills what all of them left free: better
+than the paper's, which leaves that idle. A part without a solution keeps what runs there. The sum of the
+parts' bounds is none on the round.
 """
 
 from __future__ import annotations
