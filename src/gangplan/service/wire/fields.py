@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
@@ -81,6 +81,24 @@ class Fields:
         if value not in known and self._is_name(value, path, name):
             known.add(value)
         return value
+
+    def surely_names(self, values: Sequence[str]) -> bool:
+        """A quick look at very many: whether each is a name without any space, and comes once.
+
+        Where it says no, :meth:`name` and :meth:`unique` tell which and why, if any.
+        """
+        joined = "".join(values)
+        sure = (
+            joined.isprintable()
+            and " " not in joined
+            and min(map(len, values), default=1) > 0
+            and max(map(len, values), default=1) <= limits.NAME_LENGTH
+        )
+        distinct = set(values)
+        if not sure or len(distinct) < len(values):
+            return False
+        self._known |= distinct
+        return True
 
     def optional_name(self, value: str, path: str, name: str) -> str | None:
         """A name, or None when ``value`` is empty."""

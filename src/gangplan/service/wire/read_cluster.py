@@ -36,10 +36,13 @@ def read_cluster(message: cluster_pb2.Cluster, path: str, types: frozenset[str],
     alike_nodes: dict[bytes, Node] = {}
     bare = cluster_pb2.Node()
     nodes: list[Node] = []
-    for index, one in enumerate(message.nodes):
+    names = [one.name for one in message.nodes]
+    sure = fields.surely_names([*names, *(name for alike in message.node_classes for name in alike.names)])
+    for index, (name, one) in enumerate(zip(names, message.nodes, strict=True)):
         here = f"{path}nodes[{index}]."
-        name = fields.name(one.name, here, "name")
-        fields.unique(seen, name, f"{here}name")
+        if not sure:
+            fields.name(name, here, "name")
+            fields.unique(seen, name, f"{here}name")
         bare.CopyFrom(one)
         bare.ClearField("name")
         bare.ClearField("revision")
@@ -58,7 +61,7 @@ def read_cluster(message: cluster_pb2.Cluster, path: str, types: frozenset[str],
         inside = f"{here}template."
         refuse_own_names(alike.template, inside, fields)
         template = _read_node(alike.template, inside, domains, types, fields)
-        for name, revision in read_members(alike.names, alike.revisions, here, seen, fields):
+        for name, revision in read_members(alike.names, alike.revisions, here, seen, fields, sure=sure):
             nodes.append(_member(template, name, revision))
     if not nodes and not message.node_classes:
         fields.refuse(f"{path}nodes", "the cluster has no node")
@@ -94,9 +97,15 @@ def refuse_own_names(template: cluster_pb2.Node | job_pb2.Job, path: str, fields
 
 
 def read_members(
-    names: Sequence[str], revisions: Sequence[str], path: str, seen: dict[str, str], fields: Fields
+    names: Sequence[str],
+    revisions: Sequence[str],
+    path: str,
+    seen: dict[str, str],
+    fields: Fields,
+    *,
+    sure: bool,
 ) -> list[tuple[str, str]]:
-    """Names and revisions of the members of a class."""
+    """Names and revisions of the members of a class; ``sure``: the names are known to be good."""
     if not names:
         fields.refuse(f"{path}names", "a class has at least one member")
     if revisions and len(revisions) != len(names):
@@ -104,15 +113,12 @@ def read_members(
             f"{path}revisions",
             f"has {len(revisions)} entries beside {len(names)} names; give one each or none",
         )
-    members = []
-    for index, name in enumerate(names):
-        fields.name(name, path, f"names[{index}]")
-        fields.unique(seen, name, f"{path}names[{index}]")
-        revision = (
-            fields.text(revisions[index], path, f"revisions[{index}]") if index < len(revisions) else ""
-        )
-        members.append((name, revision))
-    return members
+    if not sure:
+        for index, name in enumerate(names):
+            fields.name(name, path, f"names[{index}]")
+            fields.unique(seen, name, f"{path}names[{index}]")
+    told = [fields.text(revision, path, f"revisions[{i}]") for i, revision in enumerate(revisions)]
+    return list(zip(names, [*told, *[""] * (len(names) - len(told))], strict=False))
 
 
 def read_accelerators(

@@ -23,10 +23,13 @@ def read_jobs(
     seen: dict[str, str] = {}
     components = Components(known, fields)
     found: list[Job] = []
-    for index, message in enumerate(jobs):
+    names = [message.name for message in jobs]
+    sure = fields.surely_names([*names, *(name for alike in classes for name in alike.names)])
+    for index, (name, message) in enumerate(zip(names, jobs, strict=True)):
         here = f"{path}jobs[{index}]."
-        name = fields.name(message.name, here, "name")
-        fields.unique(seen, name, f"{here}name")
+        if not sure:
+            fields.name(name, here, "name")
+            fields.unique(seen, name, f"{here}name")
         found.append(_read_job(message, name, here, components, known, fields))
     for index, alike in enumerate(classes):
         here = f"{path}job_classes[{index}]."
@@ -34,7 +37,7 @@ def read_jobs(
         if alike.template.HasField("running"):
             fields.refuse(f"{here}template.running", "members of a class wait; list running jobs one by one")
         template = _read_job(alike.template, "", f"{here}template.", components, known, fields)
-        for name, revision in read_members(alike.names, alike.revisions, here, seen, fields):
+        for name, revision in read_members(alike.names, alike.revisions, here, seen, fields, sure=sure):
             found.append(_member(template, name, revision))
     return tuple(found)
 

@@ -24,10 +24,13 @@ def read_profiles(
     seen: dict[str, str] = {}
     grids = _Grids(types, scopes, fields)
     profiles = []
-    for index, message in enumerate(messages):
+    names = [message.name for message in messages]
+    sure = fields.surely_names(names)
+    for index, (name, message) in enumerate(zip(names, messages, strict=True)):
         here = f"{path}profiles[{index}]."
-        name = fields.name(message.name, here, "name")
-        fields.unique(seen, name, f"{here}name")
+        if not sure:
+            fields.name(name, here, "name")
+            fields.unique(seen, name, f"{here}name")
         values = message.throughputs[:]
         profiles.append(ThroughputProfile(name, MappingProxyType(grids.read(message, values, here))))
     return tuple(profiles)
