@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from gangplan.domain.cluster import (
     AcceleratorType,
@@ -238,14 +239,21 @@ def _read_devices(
     return devices, len(devices)
 
 
+def are_indices(indices: Sequence[int], distinct: AbstractSet[int], device_count: int | None) -> bool:
+    """Whether ``indices``, as a set ``distinct``, come once each and are in range; None: any that may be."""
+    return not indices or (
+        len(distinct) == len(indices)
+        and min(distinct) >= 0
+        and (device_count is None or max(distinct) < device_count)
+    )
+
+
 def check_indices(
     indices: Sequence[int], path: str, device_count: int | None, fields: Fields
 ) -> frozenset[int]:
     """Device indices, each once and in range; ``device_count`` None is a node that is not there."""
     devices = frozenset(indices)
-    if len(devices) == len(indices) and (
-        not devices or (min(devices) >= 0 and (device_count is None or max(devices) < device_count))
-    ):
+    if are_indices(indices, devices, device_count):
         return devices
     seen: set[int] = set()
     for position, index in enumerate(indices):

@@ -102,7 +102,7 @@ def _read_job(
     component = components.read(message.components, path)
     running: Running | None = None
     if message.HasField("running"):
-        groups = frozenset(group.name for group in component.task_groups)
+        groups = {group.name for group in component.task_groups}
         running = read_running(message.running, f"{path}running.", groups, known.nodes, known.taken, fields)
     return Job(
         name,

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.domain.job import Running, TaskPlacement
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
-from gangplan.service.wire.read_cluster import check_indices
+from gangplan.service.wire.read_cluster import are_indices, check_indices
 from gangplan.v1 import job_pb2
 
 
 def read_running(
     message: job_pb2.Running,
     path: str,
-    groups: frozenset[str],
+    groups: AbstractSet[str],
     nodes: Mapping[str, Node],
     taken: dict[str, dict[int, str]],
     fields: Fields,
@@ -40,15 +41,17 @@ def read_running(
         )
     placements = read_placements(message.placements, path, groups, fields)
     for index, placement in enumerate(placements):
-        node = nodes.get(placement.node)
         if not placement.devices:
             continue
         here = f"{path}placements[{index}]"
+        node = nodes.get(placement.node)
         if node is not None and node.device_reporting is DeviceReporting.COUNT_ONLY:
             fields.refuse(f"{here}.devices", f"node {node.name!r} is COUNT_ONLY: it has no device indices")
             continue
+        devices = set(placement.devices)
         count = None if node is None else node.device_count
-        devices = check_indices(message.placements[index].devices[:], f"{here}.devices", count, fields)
+        if not are_indices(placement.devices, devices, count):
+            check_indices(message.placements[index].devices, f"{here}.devices", count, fields)
         if node is None:
             continue
         held = taken.setdefault(node.name, {})
@@ -71,7 +74,7 @@ def read_running(
 
 
 def read_placements(
-    messages: Sequence[job_pb2.TaskPlacement], path: str, groups: frozenset[str] | None, fields: Fields
+    messages: Sequence[job_pb2.TaskPlacement], path: str, groups: AbstractSet[str] | None, fields: Fields
 ) -> tuple[TaskPlacement, ...]:
     """Placements, one for each pair of group and node; ``groups`` None: any group's name will do."""
     seen: set[tuple[str, str]] = set()
