@@ -187,3 +187,18 @@ def test_the_command_writes_both(bench: Any, smoke: Any, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert "- quiet" in (tmp_path / "r.md").read_text()
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_prototype_s_whole_model_stands_beside_ours(row: Any) -> None:
+    options = {"instance_of": "prototype"}
+    ours = row(
+        options=options, solver="highs", objective_in_their_unit=50.0, proved=True, build_s=0.1, solve_s=0.3
+    )
+    phases = {"columns": 0.01, "build": 0.02, "hand_over": 0.03, "solve": 0.4}
+    theirs = {"objective": 49.0, "proved": False, "columns": 700, "seconds_by_phase": phases}
+    other = row(options=options, who="prototype-same", solver="highs", **theirs)
+    head, line = table(markdown.document([ours, other]), "Beside the prototype's whole model")
+    found = dict(zip(head, line, strict=True))
+    assert (found["ours"], found["relative difference"]) == ("50.000000", "2.0e-02")
+    assert line[4] == "49.000000 (not proved)"
+    assert line[-4:] == ["0.100", "0.030", "0.300", "0.430"]
