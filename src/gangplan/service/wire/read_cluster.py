@@ -19,6 +19,7 @@ from gangplan.domain.cluster import (
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_topology import read_topology
+from gangplan.service.wire.twins import twin_maker
 from gangplan.v1 import accelerator_pb2, cluster_pb2, job_pb2, resources_pb2
 
 TAINT_EFFECTS = {
@@ -27,6 +28,7 @@ TAINT_EFFECTS = {
 }
 _NOTHING = Resources()
 _NO_OTHERS = OtherUse()
+_node = twin_maker(Node)
 
 
 def read_cluster(message: cluster_pb2.Cluster, path: str, types: frozenset[str], fields: Fields) -> Cluster:
@@ -71,7 +73,7 @@ def read_cluster(message: cluster_pb2.Cluster, path: str, types: frozenset[str],
 
 def _member(template: Node, name: str, revision: str) -> Node:
     """A node like ``template``; ten times as quick as ``dataclasses.replace``."""
-    return Node(
+    return _node(
         name,
         template.domain,
         template.accelerator_type,

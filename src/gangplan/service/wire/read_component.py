@@ -10,6 +10,7 @@ from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
 from gangplan.service.wire.read_cluster import TAINT_EFFECTS, read_resources
+from gangplan.service.wire.twins import twin_maker
 from gangplan.v1 import job_pb2
 
 DEFAULT_GROUP = "worker"
@@ -17,6 +18,7 @@ DEFAULT_GROUP = "worker"
 
 _SPLITS = {job_pb2.TASK_SPLIT_WHOLE_NODES: TaskSplit.WHOLE_NODES}
 _NOTHING = Resources()
+_component, _task_group = twin_maker(Component), twin_maker(TaskGroup)
 _SHORT = 127
 """Longest name whose length is one byte on the wire."""
 _HEADS = tuple(
@@ -66,7 +68,7 @@ class Components:
             group = like.task_groups[0]
             if group.profile != (profile or None):
                 group = _with_profile(group, profile)
-            return Component((group,), like.required_level, like.preferred_level)
+            return _component((group,), like.required_level, like.preferred_level)
         fields = self._fields
         before = len(fields.invalid) + len(fields.unsupported)
         component = _read_component(message, f"{path}components[0].", self._known, fields)
@@ -93,7 +95,7 @@ def _around(encoded: bytes, profile: str) -> _Around:
 
 def _with_profile(like: TaskGroup, name: str) -> TaskGroup:
     """``like`` with the profile of that name, none where it is empty."""
-    return TaskGroup(
+    return _task_group(
         like.name,
         like.count,
         like.allowed_counts,

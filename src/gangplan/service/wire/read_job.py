@@ -11,9 +11,11 @@ from gangplan.service.wire.known import Known
 from gangplan.service.wire.read_cluster import read_members, refuse_own_names
 from gangplan.service.wire.read_component import Components
 from gangplan.service.wire.read_running import read_running
+from gangplan.service.wire.twins import twin_maker
 from gangplan.v1 import job_pb2
 
 _ANYTHING = Capabilities()
+_job = twin_maker(Job)
 
 
 def read_jobs(
@@ -44,7 +46,7 @@ def read_jobs(
 
 def _member(template: Job, name: str, revision: str) -> Job:
     """A waiting job like ``template``; ten times as quick as ``dataclasses.replace``."""
-    return Job(
+    return _job(
         name,
         template.component,
         template.queue,
@@ -104,7 +106,7 @@ def _read_job(
     if message.HasField("running"):
         groups = {group.name for group in component.task_groups}
         running = read_running(message.running, f"{path}running.", groups, known.nodes, known.taken, fields)
-    return Job(
+    return _job(
         name,
         component,
         queue,

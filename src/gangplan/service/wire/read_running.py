@@ -10,7 +10,10 @@ from gangplan.domain.job import Running, TaskPlacement
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_cluster import are_indices, check_indices
+from gangplan.service.wire.twins import twin_maker
 from gangplan.v1 import job_pb2
+
+_running, _placement = twin_maker(Running), twin_maker(TaskPlacement)
 
 
 def read_running(
@@ -64,7 +67,7 @@ def read_running(
                 fields.refuse(
                     f"{here}.devices", f"device {device} of node {node.name!r} is also held at {first}"
                 )
-    return Running(
+    return _running(
         placements,
         fields.instant(message.started_at, path, "started_at") if message.HasField("started_at") else None,
         fields.duration(message.checkpoint_age, path, "checkpoint_age")
@@ -93,5 +96,5 @@ def read_placements(
             )
         seen.add((group, node))
         tasks = fields.integer(message.tasks, here, ".tasks", 1, limits.TASKS)
-        placements.append(TaskPlacement(group, node, tasks, tuple(sorted(message.devices[:]))))
+        placements.append(_placement(group, node, tasks, tuple(sorted(message.devices[:]))))
     return tuple(placements)

@@ -8,9 +8,11 @@ from types import MappingProxyType
 from gangplan.domain.job import ThroughputProfile
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
+from gangplan.service.wire.twins import twin_maker
 from gangplan.v1 import throughput_pb2
 
 _Cell = tuple[str, int, str]
+_profile = twin_maker(ThroughputProfile)
 
 
 def read_profiles(
@@ -32,7 +34,7 @@ def read_profiles(
             fields.name(name, here, "name")
             fields.unique(seen, name, f"{here}name")
         values = message.throughputs[:]
-        profiles.append(ThroughputProfile(name, MappingProxyType(grids.read(message, values, here))))
+        profiles.append(_profile(name, MappingProxyType(grids.read(message, values, here))))
     return tuple(profiles)
 
 
