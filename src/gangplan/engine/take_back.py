@@ -138,10 +138,11 @@ def _bundles(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple
             parent[root(action.id)] = root(members[0].id)
     disrupted = {root(key) for key in chosen}
     names = [job.name for job in judge.instance.jobs]
-    for j, others in _successors(candidate, floor).items():
+    successors = _Successors(candidate, floor)
+    for j in successors.elsewhere:
         mine = by_job[names[j]]
         if root(mine) in disrupted:
-            for successor in others:
+            for successor in successors.of(j):
                 parent[root(by_job[names[successor]])] = root(mine)
     grouped: dict[str, list[Action]] = defaultdict(list)
     for key in sorted(actions):
@@ -149,30 +150,41 @@ def _bundles(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple
     return [tuple(group) for group in grouped.values() if any(action.id in chosen for action in group)]
 
 
-def _successors(candidate: Candidate, floor: Candidate) -> dict[int, list[int]]:
-    """By job that starts in both plans, elsewhere: who is in ``candidate`` where it is in ``floor``.
+class _Successors:
+    """Who is in ``candidate`` where a job is in ``floor`` that starts in both, elsewhere.
 
-    Where that is another such job, it is asked for its place in turn, until it is one that ``floor`` starts
-    nowhere.
+    Attributes:
+        elsewhere: those jobs, ascending.
     """
-    before, after = floor.assignment.placed, candidate.assignment.placed
-    fresh = [j for j, placed in sorted(after.items()) if j not in before or before[j].spots != placed.spots]
-    coming: dict[int, list[int]] = defaultdict(list)
-    for j in fresh:
-        for node, _ in after[j].spots:
-            coming[node].append(j)
-    found: dict[int, list[int]] = {}
-    for j in fresh:
-        asked, seen = [j] if j in before else [], {j}
+
+    def __init__(self, candidate: Candidate, floor: Candidate) -> None:
+        self._before, after = floor.assignment.placed, candidate.assignment.placed
+        self._coming: dict[int, list[int]] = defaultdict(list)
+        self.elsewhere: list[int] = []
+        for j, placed in sorted(after.items()):
+            known = self._before.get(j)
+            if known is None or known.spots != placed.spots:
+                for node, _ in placed.spots:
+                    self._coming[node].append(j)
+                if known is not None:
+                    self.elsewhere.append(j)
+
+    def of(self, j: int) -> list[int]:
+        """Who takes the place of ``j``.
+
+        Where that is another such job, it is asked for its place in turn, until it is one that ``floor``
+        starts nowhere.
+        """
+        asked, seen = [j], {j}
         while asked:
-            there = {k for i in asked for node, _ in before[i].spots for k in coming[node]} - seen
-            gaining = sorted(k for k in there if k not in before)
+            spots = [node for i in asked for node, _ in self._before[i].spots]
+            there = {k for node in spots for k in self._coming.get(node, ())} - seen
+            gaining = sorted(k for k in there if k not in self._before)
             if gaining:
-                found[j] = gaining
-                break
+                return gaining
             seen |= there
             asked = sorted(there)
-    return found
+        return []
 
 
 def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gangplan.domain.cluster import DeviceReporting
+from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.sites import DIMENSIONS
 from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping
 
     from gangplan.model.formulation.layout import Layout, Room
     from gangplan.model.program import IntArray
@@ -58,9 +58,10 @@ _NONE = Use()
 def violations(reading: Reading) -> list[Violation]:
     """Nodes that hold more than they may, and devices that are wrong, unusable or held twice."""
     found: list[Violation] = []
+    nodes, usable = reading.nodes, reading.facts.once(_usable)
     for change in reading.changed.values():
         if change.after:
-            found += _indices(change, reading)
+            found += _indices(change, nodes, usable)
     final = final_use(reading)
     for node in sorted(final):
         found += _totals(node, final[node], reading)
@@ -201,26 +202,24 @@ def _totals(node: str, final: Use, reading: Reading) -> list[Violation]:
     return found
 
 
-def _indices(change: Change, reading: Reading) -> list[Violation]:
+def _indices(
+    change: Change, nodes: Mapping[str, Node], usable: Mapping[str, frozenset[int]]
+) -> list[Violation]:
     """Wrong numbers of indices, and new ones that cannot be used."""
     found: list[Violation] = []
     action = change.action.id if change.action else ""
     name = change.job.name
-    usable = reading.facts.once(_usable)
     for key, held in change.after.items():
-        group, node = key[0], reading.nodes[key[1]]
-        exact = node.device_reporting is DeviceReporting.EXACT
+        group, node = key
+        exact = nodes[node].device_reporting is DeviceReporting.EXACT
         expected = held.tasks * change.groups[group].devices_per_task if exact else 0
         if len(held.devices) != expected:
-            message = (
-                f"{name} lists {len(held.devices)} devices for {group} on {node.name}; it takes {expected}"
-            )
-            found.append(Violation("capacity.device-indices", name, node.name, action, message))
-        if exact and key in change.started:
-            wrong = change.started[key].devices - usable[node.name]
-            if wrong:
-                message = f"{name} takes devices {sorted(wrong)} of {node.name}, which cannot be used"
-                found.append(Violation("capacity.device-unusable", name, node.name, action, message))
+            message = f"{name} lists {len(held.devices)} devices for {group} on {node}; it takes {expected}"
+            found.append(Violation("capacity.device-indices", name, node, action, message))
+        if exact and key in change.started and not change.started[key].devices <= usable[node]:
+            wrong = sorted(change.started[key].devices - usable[node])
+            message = f"{name} takes devices {wrong} of {node}, which cannot be used"
+            found.append(Violation("capacity.device-unusable", name, node, action, message))
     return found
 
 

@@ -35,15 +35,15 @@ def violations(reading: Reading) -> list[Violation]:
     """New tasks on nodes that do not take them, and gangs that have no throughput where they go."""
     found: list[Violation] = []
     catalogue = {entry.name for entry in reading.round.accelerators}
+    nodes, now = reading.nodes, reading.round.now
     for name, change in reading.changed.items():
         if not change.after:
             continue
         action = change.action.id if change.action else ""
-        for key in change.after if change.status is Status.RESIZED else change.started:
-            node = reading.nodes[key[1]]
-            for rule, why in _objections(change.groups[key[0]], node, catalogue, reading.round.now):
-                message = f"{name} puts new tasks of {key[0]} on {node.name}, {why}"
-                found.append(Violation(f"eligibility.{rule}", name, node.name, action, message))
+        for group, node in change.after if change.outcome.status is Status.RESIZED else change.started:
+            for rule, why in _objections(change.groups[group], nodes[node], catalogue, now):
+                message = f"{name} puts new tasks of {group} on {node}, {why}"
+                found.append(Violation(f"eligibility.{rule}", name, node, action, message))
         if change.outcome.relative_throughput <= 0:
             message = f"{name} has no throughput on {change.outcome.types} at scope {change.outcome.scope}"
             found.append(Violation("eligibility.no-throughput", name, "", action, message))

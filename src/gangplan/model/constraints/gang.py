@@ -47,7 +47,7 @@ def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
         return found
     name = change.job.name
     action = change.action.id if change.action else ""
-    for group in change.job.component.task_groups:
+    for group in change.groups.values():
         count = change.outcome.counts.get(group.name, 0)
         if count == 0:
             message = f"{name} runs without any task of its group {group.name}"

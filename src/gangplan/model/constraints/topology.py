@@ -41,12 +41,14 @@ def violations(reading: Reading) -> list[Violation]:
         scope = change.outcome.scope
         if (
             required is not None
-            and (change.started or change.status is Status.RESIZED)
+            and (change.started or change.outcome.status is Status.RESIZED)
             and reading.facts.rank[scope] < reading.facts.rank[required]
         ):
             message = f"{name} spreads over scope {scope}; it requires one {required}"
             found.append(Violation("topology.required-level", name, "", action, message))
-        for group in change.job.component.task_groups:
+        if len(change.after) == 1:
+            continue  # on one node
+        for group in change.groups.values():
             if (
                 group.split is TaskSplit.WHOLE_NODES
                 and group.devices_per_task
