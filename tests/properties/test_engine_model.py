@@ -22,7 +22,8 @@ from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.packing.order import make_plan
 from gangplan.model.packing.price_greedy import price_greedy
-from gangplan.model.prices.by_type import price_devices
+from gangplan.model.prices.lagrangian import PriceSearch
+from gangplan.model.prices.prices import Prices
 from gangplan.model.terms import terms
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.forced import forced_reasons
@@ -36,13 +37,20 @@ from .planned import drawn, in_depth, planned
 FEASIBLE = 1e-6
 
 
+def searched(instance: Instance) -> Prices:
+    """Prices as a round finds them."""
+    search = PriceSearch.of(instance)
+    search.improve()
+    return search.prices()
+
+
 @in_depth
 def depth():
     """Quick or deep."""
 
 
 def assignments(instance: Instance) -> list[Assignment]:
-    return [keep_and_fill(instance), price_greedy(instance, price_devices(instance))]
+    return [keep_and_fill(instance), price_greedy(instance, searched(instance))]
 
 
 @drawn

@@ -15,17 +15,25 @@ from hypothesis import strategies as st
 from gangplan.domain.job import Job
 from gangplan.domain.plan import TerminationReason
 from gangplan.domain.round import Round
-from gangplan.model.instance.instance import build_instance
+from gangplan.model.instance.instance import Instance, build_instance
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.packing.order import make_plan
 from gangplan.model.packing.price_greedy import price_greedy
-from gangplan.model.prices.by_type import price_devices
+from gangplan.model.prices.lagrangian import PriceSearch
+from gangplan.model.prices.prices import Prices
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import group, job, node, round_of
 from gangplan.testing.strategies import rounds
 
 from .planned import BACKENDS, drawn, in_depth, planned, reached, slack
+
+
+def searched(instance: Instance) -> Prices:
+    """Prices as a round finds them."""
+    search = PriceSearch.of(instance)
+    search.improve()
+    return search.prices()
 
 
 @in_depth
@@ -68,7 +76,7 @@ def test_the_model_weighs_every_job_as_the_verifier_does(round_):
 @given(growing())
 def test_a_decision_is_worth_to_the_model_what_its_plan_is_worth_to_the_verifier(round_):
     instance = build_instance(round_)
-    for decided in (keep_and_fill(instance), price_greedy(instance, price_devices(instance))):
+    for decided in (keep_and_fill(instance), price_greedy(instance, searched(instance))):
         worth = instance.offset
         worth += sum(float(instance.gain[placed.option]) for placed in decided.placed.values())
         worth += sum(float(instance.keep_gain[instance.class_of_job[j]]) for j in decided.kept)

@@ -1,4 +1,4 @@
-"""The exact step: the integer programme, whole or reduced, solved in the worker and bound to nodes."""
+"""The exact step: the integer programme, reduced and whole, solved in the worker and bound to nodes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,19 @@ import numpy as np
 
 from gangplan.domain.plan import TerminationLimit
 from gangplan.engine.ask import Asking
+from gangplan.engine.ceilings import Ceilings
 from gangplan.engine.judge import Judge
-from gangplan.engine.sift import Sifted, nearest, sift
+from gangplan.engine.sift import sift
+from gangplan.engine.steps import Integrality, Step, ladder
 from gangplan.model.formulation.ease import ease
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.formulate import formulate
-from gangplan.model.formulation.layout import Layout, build_layout
+from gangplan.model.formulation.layout import Layout, build_layout, large_columns
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.bind import bind
-from gangplan.model.packing.price_greedy import price_greedy
-from gangplan.model.prices.by_type import Prices, prices_of_rows
-from gangplan.model.program import BoolArray, FloatArray, Program, Solution
-
-STEPS: tuple[tuple[float, tuple[tuple[float, float], ...]], ...] = (
-    (1_200, ((float("inf"), 1.0),)),
-    (float("inf"), ((1_000, 0.4), (4_000, 0.6), (float("inf"), 1.0))),
-)
-"""Which programmes are solved, by the number of columns: up to so many, these steps one after the other, each
-with so many options (those of least regret) and so much of the time that is left. A step that proves the
-optimum is the last. Programmes that are not solved whole at once are sifted first.
-"""
+from gangplan.model.packing.price_greedy import by_profit
+from gangplan.model.prices.prices import Prices
+from gangplan.model.program import BoolArray, FloatArray, IntArray, Program, Solution
 
 _OPTIMAL = 1e-6
 _FEASIBLE = 1e-6
@@ -64,115 +57,151 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices) -> Exact:
         return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
     with judge.budget.phase("formulate"):
         layout = build_layout(judge.instance)
-        program = formulate(layout)
-    steps = next(steps for most, steps in STEPS if program.columns <= most)
-    sifted = None
-    if len(steps) > 1:
-        sifted = _sift(judge, asking, layout, program, prices)
-    solution: Solution | None = None
-    unbound = done = 0
-    for most, share in steps if sifted is not None else steps[-1:]:
-        answer = _step(judge, asking, layout, program, sifted, most, share)
-        if answer is None:
-            break
-        solution, unbound = answer
-        done += 1
-        if _proved(judge):
-            break
-    limit = TerminationLimit.NONE if solution is not None and _proved(judge) else asking.limit
-    return Exact(solution, limit, "; ".join(asking.failures), program, unbound, done)
+        search = _Search(judge, asking, layout, formulate(layout), prices)
+    return search.run()
 
 
-def _proved(judge: Judge) -> bool:
-    assert judge.best is not None
-    return judge.bound - judge.best.value <= _OPTIMAL * max(1.0, abs(judge.bound))
+class _Search:
+    """The programme of one round, and what is known of it so far."""
 
+    def __init__(
+        self, judge: Judge, asking: Asking, layout: Layout, program: Program, prices: Prices
+    ) -> None:
+        self.judge = judge
+        self.asking = asking
+        self.layout = layout
+        self.program = program
+        self.ceilings = Ceilings.of_prices(layout, prices)
+        self.order: IntArray = by_profit(layout.instance, prices)
+        self.solution: Solution | None = None
+        self.unbound = 0
 
-def _sift(judge: Judge, asking: Asking, layout: Layout, program: Program, prices: Prices) -> Sifted | None:
-    """The relaxation's bound, and the price greedy at its prices."""
-    start = _start(judge, layout, program)
-    sifted = sift(asking, layout, program, prices, np.zeros(program.columns) if start is None else start)
-    if sifted is None:
-        return None
-    judge.bound = min(judge.bound, sifted.bound)
-    with judge.budget.phase("greedy"):
-        priced = price_greedy(
-            judge.instance, prices_of_rows(layout, program, sifted.multipliers, sifted.bound)
+    def run(self) -> Exact:
+        """Take the steps of the ladder until the optimum is proved or time is up."""
+        chosen = ladder(self.program.columns)
+        if not self._within(chosen.sift):
+            self._sift()
+        done = 0
+        for step in chosen.steps:
+            if not self._take(step):
+                break
+            done += 1
+            if self._within(_OPTIMAL):
+                break
+        proved = self.solution is not None and self._within(_OPTIMAL)
+        return Exact(
+            solution=self.solution,
+            limit=TerminationLimit.NONE if proved else self.asking.limit,
+            detail="; ".join(self.asking.failures),
+            program=self.program,
+            unbound=self.unbound,
+            steps=done,
         )
-    judge.consider("price_greedy", priced)
-    return sifted
 
+    @property
+    def _value(self) -> float:
+        assert self.judge.best is not None
+        return self.judge.best.value
 
-def _step(
-    judge: Judge,
-    asking: Asking,
-    layout: Layout,
-    program: Program,
-    sifted: Sifted | None,
-    most: float,
-    share: float,
-) -> tuple[Solution, int] | None:
-    """Solve with at most ``most`` options, bind, and say how many gangs no node could take."""
-    start = _start(judge, layout, program)
-    kept, left_out = np.ones(program.columns, dtype=np.bool_), float("inf")
-    if sifted is not None and most < program.columns:
-        kept, left_out = nearest(sifted, int(most), np.zeros(program.columns) if start is None else start)
-    reduced = program if kept.all() else program.restricted(kept)
-    solution = asking.solve(reduced, None if start is None else start[kept], share=share)
-    if solution is None:
-        return None
-    if sifted is None or left_out == float("inf"):
-        judge.bound = min(judge.bound, solution.bound)
-    else:
-        judge.bound = min(judge.bound, max(solution.bound, sifted.bound - left_out))
-    if solution.values is None:
-        return solution, 0
-    bound = _bind(judge, "exact", layout, _spread(solution.values, kept))
-    if _in_the_way(layout, bound):
-        failed = bound.unbound + len(bound.unresized)
-        _without_resizes(judge, asking, layout, program, kept, bound)
-        return solution, failed
-    if bound.unbound:
-        easier = ease(layout, program, reduced.evaluate(solution.values))
-        easier = easier if kept.all() else easier.restricted(kept)
-        eased = asking.solve(easier, solution.values, relative_gap=_EASE_GAP)
-        if eased is not None and eased.values is not None:
-            bound = _bind(judge, "eased", layout, _spread(eased.values, kept))
-    return solution, bound.unbound
+    def _within(self, gap: float) -> bool:
+        bound = self.judge.bound
+        return bound - self._value <= gap * max(1.0, abs(bound))
 
+    def _sift(self) -> None:
+        """The relaxation's bound, and what it says of every option."""
+        start = self._start()
+        sifted = sift(
+            self.asking,
+            self.layout,
+            self.program,
+            self.ceilings,
+            np.zeros(self.program.columns) if start is None else start,
+        )
+        if sifted is None:
+            return
+        self._lower(sifted.bound)
+        self.ceilings = self.ceilings.lowered(sifted.bound, sifted.regret)
 
-def _in_the_way(layout: Layout, bound: Assignment) -> set[int]:
-    """Resizes of jobs that may not move: those that failed, or all when some gang found no room.
+    def _take(self, step: Step) -> bool:
+        """Solve one programme and bind its solution; False when there was no answer."""
+        start = self._start()
+        given = np.zeros(self.program.columns) if start is None else start
+        kept, left_out = self.ceilings.nearest(step.options, given, self._value)
+        reduced = self.program if kept.all() else self.program.restricted(kept)
+        if step.integrality is Integrality.LARGE:
+            reduced = replace(reduced, integer=large_columns(self.layout)[kept])
+        solution = self.asking.solve(reduced, None if start is None else start[kept], share=step.share)
+        if solution is None:
+            return False
+        self.solution = solution
+        self._lower(max(solution.bound, left_out))
+        self.unbound = 0
+        if solution.values is None:
+            return True
+        whole = _spread(solution.values, kept)
+        if step.integrality is Integrality.LARGE:
+            whole = np.floor(whole + _FEASIBLE)
+        bound = self._bind("exact", whole)
+        self.unbound = bound.unbound
+        if self._in_the_way(bound):
+            self.unbound += len(bound.unresized)
+            self._without_resizes(kept, bound)
+        elif bound.unbound and step.integrality is Integrality.ALL:
+            easier = ease(self.layout, self.program, reduced.evaluate(solution.values))
+            easier = easier if kept.all() else easier.restricted(kept)
+            eased = self.asking.solve(easier, solution.values, relative_gap=_EASE_GAP)
+            if eased is not None and eased.values is not None:
+                self.unbound = self._bind("eased", _spread(eased.values, kept)).unbound
+        return True
 
-    The programme resizes them wherever there is room, so that what they leave may be less than it counts on.
-    """
-    if not bound.unbound:
-        return set(bound.unresized)
-    rooted = {
-        placed.option
-        for j, placed in bound.placed.items()
-        if j in layout.instance.placements and not layout.instance.jobs[j].capabilities.movable
-    }
-    return rooted | bound.unresized
+    def _in_the_way(self, bound: Assignment) -> set[int]:
+        """Resizes of jobs that may not move: those that failed, or all when some gang found no room.
 
+        The programme resizes them wherever there is room, so that what they leave may be less than it counts
+        on.
+        """
+        if not bound.unbound:
+            return set(bound.unresized)
+        instance = self.layout.instance
+        rooted = {
+            placed.option
+            for j, placed in bound.placed.items()
+            if j in instance.placements and not instance.jobs[j].capabilities.movable
+        }
+        return rooted | bound.unresized
 
-def _without_resizes(
-    judge: Judge, asking: Asking, layout: Layout, program: Program, kept: BoolArray, bound: Assignment
-) -> None:
-    """Solve again without the resizes that failed or are in the way; the bound stays the first one."""
-    barred: set[int] = set()
-    for _ in range(_RESIZE_PASSES):
-        more = _in_the_way(layout, bound)
-        if not more:
-            break
-        barred |= more
-        upper = program.upper.copy()
-        upper[layout.option_column[sorted(barred)]] = 0.0
-        whole = replace(program, upper=upper)
-        solution = asking.solve(whole if kept.all() else whole.restricted(kept), None)
-        if solution is None or solution.values is None:
-            break
-        bound = _bind(judge, "not_resized", layout, _spread(solution.values, kept))
+    def _without_resizes(self, kept: BoolArray, bound: Assignment) -> None:
+        """Solve again without the resizes that failed or are in the way; the bound stays the first one."""
+        barred: set[int] = set()
+        for _ in range(_RESIZE_PASSES):
+            more = self._in_the_way(bound)
+            if not more:
+                break
+            barred |= more
+            upper = self.program.upper.copy()
+            upper[self.layout.option_column[sorted(barred)]] = 0.0
+            whole = replace(self.program, upper=upper)
+            solution = self.asking.solve(whole if kept.all() else whole.restricted(kept), None)
+            if solution is None or solution.values is None:
+                break
+            bound = self._bind("not_resized", _spread(solution.values, kept))
+
+    def _lower(self, bound: float) -> None:
+        self.judge.bound = min(self.judge.bound, bound)
+
+    def _bind(self, name: str, values: FloatArray) -> Assignment:
+        """Bind and judge a solution."""
+        with self.judge.budget.phase("bind"):
+            assignment = bind(self.layout, values, self.order)
+        self.judge.consider(name, assignment)
+        return assignment
+
+    def _start(self) -> FloatArray | None:
+        """The best verified plan as a complete warm start; None where the programme has no column for it."""
+        assert self.judge.best is not None
+        with self.judge.budget.phase("encode"):
+            values = encode(self.layout, self.judge.best.assignment)
+            return values if self.program.worst_violation(values) <= _FEASIBLE else None
 
 
 def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
@@ -180,18 +209,3 @@ def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
     whole = np.zeros(len(kept), dtype=np.float64)
     whole[kept] = values
     return whole
-
-
-def _bind(judge: Judge, name: str, layout: Layout, values: FloatArray) -> Assignment:
-    """Bind and judge a solution."""
-    with judge.budget.phase("bind"):
-        assignment = bind(layout, values)
-    judge.consider(name, assignment)
-    return assignment
-
-
-def _start(judge: Judge, layout: Layout, program: Program) -> FloatArray | None:
-    """The best verified plan as a complete warm start; None where the programme has no column for it."""
-    assert judge.best is not None
-    values = encode(layout, judge.best.assignment)
-    return values if program.worst_violation(values) <= _FEASIBLE else None

@@ -8,10 +8,12 @@ from gangplan.domain.plan import RoundResult, Stage
 from gangplan.domain.round import Round
 from gangplan.engine.answer import answer
 from gangplan.engine.ask import Asking
+from gangplan.engine.branch import branch
 from gangplan.engine.budget import Budget
 from gangplan.engine.exact import solve_exactly
 from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.practice import compile_loops
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.take_back import take_back
 from gangplan.errors import NoVerifiedPlanError
@@ -19,7 +21,7 @@ from gangplan.garbage import collector_held_off
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill, keep_only
 from gangplan.model.packing.price_greedy import price_greedy
-from gangplan.model.prices.by_type import price_devices
+from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.model.verifier.facts import round_facts
 
 
@@ -52,7 +54,9 @@ def plan_round(
         NoVerifiedPlanError: not even keeping everything passes the verifier, which is a bug.
     """
     parameters = parameters or PlanParameters()
-    budget = budget or Budget(parameters.time_budget_seconds)
+    if budget is None:
+        compile_loops()  # once in a process, and before the clock runs
+        budget = Budget(parameters.time_budget_seconds)
     with budget.phase("instance"):
         instance, facts = build_instance(round_), round_facts(round_)
     judge = Judge(instance, facts, budget, on_stage)
@@ -61,13 +65,18 @@ def plan_round(
     floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
     if floor is None:
         raise NoVerifiedPlanError("; ".join(judge.rejected))
-    with budget.phase("greedy"):
-        prices = price_devices(instance)
+    with budget.phase("prices"):
+        search = PriceSearch.of(instance)
+        search.improve(stop=lambda: judge.hurried)
+        prices = search.prices()
         judge.bound = prices.bound
+    with budget.phase("greedy"):
         priced = None if judge.hurried else price_greedy(instance, prices)
     if priced is not None:
         judge.consider("greedy", priced)
     asking = Asking(judge, parameters, runner or InProcessRunner(), cancellation)
+    if parameters.pipeline != "greedy":
+        branch(judge, search)
     exact = solve_exactly(judge, asking, prices)
     with budget.phase("take_back"):
         taken_back = take_back(judge, judge.best or floor, floor)

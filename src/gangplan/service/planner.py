@@ -6,9 +6,6 @@ import importlib
 import threading
 from typing import TYPE_CHECKING
 
-from gangplan.domain.cluster import AcceleratorType, Cluster, Node
-from gangplan.domain.job import Job
-from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation
@@ -16,14 +13,9 @@ from gangplan.engine.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from gangplan.domain.plan import RoundResult
+    from gangplan.domain.round import Round
     from gangplan.observe.metrics import Metrics
 
-_PRACTICE = Round(
-    cluster=Cluster(nodes=(Node("node", accelerator_type="type", device_count=2),)),
-    accelerators=(AcceleratorType("type"),),
-    jobs=(Job("job-1"), Job("job-2"), Job("job-3")),
-)
-"""The first round of a process takes ten times as long as any later one; this one is nobody's."""
 _PRACTICE_SECONDS = 10.0
 
 
@@ -71,9 +63,12 @@ class EnginePlanner:
         Raises:
             WorkerError: a process does not become ready.
         """
+        from gangplan.engine.practice import PRACTICE, compile_loops
+
         self.start()
+        compile_loops()
         self._pool.wait_until_ready()
-        self.plan(_PRACTICE, PlanParameters(pipeline="full"), Budget(_PRACTICE_SECONDS), Cancellation())
+        self.plan(PRACTICE, PlanParameters(pipeline="full"), Budget(_PRACTICE_SECONDS), Cancellation())
 
     def close(self) -> None:
         """End the solver processes."""

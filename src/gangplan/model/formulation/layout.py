@@ -23,7 +23,7 @@ import numpy as np
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN
-from gangplan.model.program import FloatArray, IntArray
+from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 ROOT = (0, 0)
 """Scope and domain index of the whole cluster."""
@@ -251,6 +251,24 @@ def build_layout(instance: Instance) -> Layout:
         upper=np.array(upper, dtype=np.float64),
         families=tuple(families),
     )
+
+
+LARGE_DEVICES = 8
+
+
+def large_columns(layout: Layout) -> BoolArray:
+    """Columns that rounding cannot mend, shape (columns,): gangs, groups of nodes, many devices."""
+    large = np.zeros(layout.columns, dtype=np.bool_)
+    for name, start, stop in layout.families:
+        large[start:stop] = name in ("gang", "gang_room")
+    chosen = np.flatnonzero(layout.option_column >= 0)
+    several = np.array([not option.is_single for option in layout.instance.distinct], dtype=np.bool_)
+    wide = (layout.instance.devices >= LARGE_DEVICES) | several[layout.instance.option]
+    large[layout.option_column[chosen]] = wide[chosen]
+    for c in np.flatnonzero(layout.keep_column >= 0).tolist():
+        held = sum(use[0] for use in layout.instance.keep_use[c].values())
+        large[layout.keep_column[c]] = held >= LARGE_DEVICES
+    return large
 
 
 def _kind(instance: Instance, option: Option) -> GangKind:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gangplan.model.instance.instance import Instance
+
 Spot = tuple[int, tuple[int, ...]]
 """A node index, and how many tasks of each group sit there."""
 
@@ -37,3 +39,10 @@ class Assignment:
     placed: Mapping[int, Placed]
     unbound: int = 0
     unresized: frozenset[int] = frozenset()
+
+
+def worth(instance: Instance, assignment: Assignment) -> float:
+    """Value by the options that it names, in GPU-equivalents; the verifier may find them to run faster."""
+    kept = [int(instance.class_of_job[j]) for j in assignment.kept]
+    placed = [each.option for each in assignment.placed.values()]
+    return instance.offset + float(instance.keep_gain[kept].sum() + instance.gain[placed].sum())

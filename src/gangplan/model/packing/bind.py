@@ -29,8 +29,15 @@ class _Gang:
     domain: Domain
 
 
-def bind(layout: Layout, values: FloatArray) -> Assignment:
-    """Bind an integral solution to nodes, then fill what is left free."""
+def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> Assignment:
+    """Bind an integral solution to nodes, then fill what is left free.
+
+    Args:
+        layout: the programme's columns.
+        values: shape (columns,).
+        order: positions of options in the order in which what is left is filled; None: by value per device,
+            waiting jobs alone.
+    """
     instance = layout.instance
     counts = values.round().astype("int64")
     staying = {c for c, column in enumerate(layout.keep_column.tolist()) if column >= 0 and counts[column]}
@@ -67,6 +74,7 @@ def bind(layout: Layout, values: FloatArray) -> Assignment:
         occupancy,
         Assignment(kept=kept, placed=placed, unbound=len(unbound), unresized=frozenset(unresized)),
         Fit.BEST,
+        order,
     )
 
 

@@ -12,6 +12,7 @@ from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
+from gangplan.model.program import FloatArray, IntArray
 
 
 def keep_and_fill(instance: Instance) -> Assignment:
@@ -28,21 +29,28 @@ def keep_only(instance: Instance) -> Assignment:
     return Assignment(kept=frozenset(kept), placed={})
 
 
-def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit) -> Assignment:
-    """Place waiting jobs on what is free, best value per device first, ties by name.
+def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray | None = None) -> Assignment:
+    """Place whoever neither stays nor is placed on what is free.
 
     Room only gets less, so an option that once found none is not tried again, for any job.
+
+    Args:
+        occupancy: what is free; changed.
+        assignment: who stays and who is placed.
+        fit: which of the nodes with room.
+        order: positions of options in the order in which they are tried; None: waiting jobs alone, best value
+            per device first, ties by name (decision 22).
     """
     instance = occupancy.instance
     placed = dict(assignment.placed)
     waiting = {
         c: [j for j in job_class.jobs if j not in placed]
         for c, job_class in enumerate(instance.classes)
-        if not job_class.kept
+        if not job_class.kept or (order is not None and job_class.jobs[0] not in assignment.kept)
     }
     full: set[int] = set()
     distinct, classes = instance.option.tolist(), instance.option_class.tolist()
-    for k in by_density(instance):
+    for k in by_density(instance) if order is None else order.tolist():
         left = waiting.get(classes[k])
         if not left or distinct[k] in full:
             continue
@@ -63,14 +71,20 @@ def by_density(instance: Instance) -> list[int]:
     """Options with a gain, by gain per device, best first; ties by the class's first name, then by order."""
     if not len(instance.option):
         return []
-    share = np.array(
-        [option.devices or max(_host_share(instance, option), 1e-9) for option in instance.distinct]
-    )
-    density = instance.gain / share[instance.option]
+    density = instance.gain / shares(instance)
     name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class]
     order = np.lexsort((np.arange(len(density)), name_rank, -density))
     found: list[int] = order[instance.gain[order] > 0.0].tolist()
     return found
+
+
+def shares(instance: Instance) -> FloatArray:
+    """Devices of every option, shape (options,); of one without any, its share of a reference host."""
+    each = np.array(
+        [option.devices or max(_host_share(instance, option), 1e-9) for option in instance.distinct],
+        dtype=np.float64,
+    )
+    return each[instance.option]
 
 
 def _host_share(instance: Instance, option: Option) -> float:

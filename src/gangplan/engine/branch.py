@@ -1,0 +1,48 @@
+"""Deciding large gangs before anything else: a better plan and a tighter bound without a solver.
+
+See ``model/prices/branching.py``. Measured once on one seed each of L and XL: the price greedy's gap of 2.2 %
+fell to 0.5 % in four searches (L, half occupied), and 0.20 % to 0.02 % in six (XL, 85 %).
+"""
+
+from __future__ import annotations
+
+from gangplan.engine.judge import Judge
+from gangplan.model.packing.assignment import worth
+from gangplan.model.packing.price_greedy import price_greedy
+from gangplan.model.prices.branching import Branching
+from gangplan.model.prices.lagrangian import PriceSearch
+
+_FRUITLESS = 3
+"""Expansions in a row that bring neither a better plan nor a clearly lower bound, after which it ends."""
+_PROGRESS = 2e-5
+_SHARE = 0.25
+"""Share of the budget's remaining time that it may take."""
+
+
+def branch(judge: Judge, search: PriceSearch) -> int:
+    """Branch while that brings something; the searches made."""
+    assert judge.best is not None
+    branching = Branching(search)
+    end = judge.budget.less((1.0 - _SHARE) * judge.budget.remaining) if judge.budget.limited else judge.budget
+
+    def stop() -> bool:
+        return judge.hurried or end.exhausted
+
+    fruitless = 0
+    while fruitless < _FRUITLESS and not stop() and judge.best.value < judge.bound:
+        value, bound = judge.best.value, judge.bound
+        with judge.budget.phase("branch"):
+            found = branching.expand(judge.best.value, stop)
+        if not found:
+            break
+        for child in found:
+            if child.bound <= judge.best.value or stop():
+                continue
+            with judge.budget.phase("branch"):
+                assignment = price_greedy(judge.instance, child.prices())
+            if worth(judge.instance, assignment) > judge.best.value:
+                judge.consider("branch", assignment)
+        judge.bound = min(judge.bound, max(branching.bound, judge.best.value))
+        progress = max(judge.best.value - value, bound - judge.bound)
+        fruitless = 0 if progress > _PROGRESS * abs(bound) else fruitless + 1
+    return branching.nodes
