@@ -19,13 +19,17 @@ from gangplan.domain.plan import (
     Verdict,
     VerdictKind,
 )
+from gangplan.garbage import collector_held_off
 from gangplan.service.wire import limits
 from gangplan.service.wire.enums import read_enum
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_parameters import PIPELINES
 from gangplan.service.wire.read_running import read_placements
+from gangplan.service.wire.twins import twin_maker
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
+
+_action, _verdict = twin_maker(Action), twin_maker(Verdict)
 
 
 def read_plan(message: round_pb2.PlanRoundResponse | plan_pb2.Plan) -> Plan:
@@ -54,6 +58,11 @@ def read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:
     Raises:
         InvalidInputError: it is no answer of this version: an enum value that is not known, no quality, ...
     """
+    with collector_held_off():
+        return _read_result(message)
+
+
+def _read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:
     fields = Fields()
     for name in ("plan", "quality", "termination"):
         if not message.HasField(name):
@@ -135,23 +144,23 @@ def _read_action(message: plan_pb2.Action, path: str, fields: Fields) -> Action:
     costs = dict(sorted(message.cost_by_term.items()))
     for term, value in costs.items():
         fields.real(value, path, f'cost_by_term["{term}"]', -limits.WORK, limits.WORK)
-    return Action(
-        id=fields.name(message.action_id, path, "action_id"),
-        kind=read_enum(ActionKind, plan_pb2.ActionKind.DESCRIPTOR, message.kind, f"{path}kind", fields),
-        job=fields.name(message.job, path, "job"),
-        placements=read_placements(message.placements, path, None, fields),
-        scope=fields.text(message.scope, path, "scope"),
-        throughput=fields.real(message.throughput, path, "throughput", 0.0, limits.WORK),
-        depends_on=tuple(
+    return _action(
+        fields.name(message.action_id, path, "action_id"),
+        read_enum(ActionKind, plan_pb2.ActionKind.DESCRIPTOR, message.kind, f"{path}kind", fields),
+        fields.name(message.job, path, "job"),
+        read_placements(message.placements, path, None, fields),
+        fields.text(message.scope, path, "scope"),
+        fields.real(message.throughput, path, "throughput", 0.0, limits.WORK),
+        tuple(
             fields.name(other, path, f"depends_on[{index}]") for index, other in enumerate(message.depends_on)
         ),
-        beneficiaries=tuple(
+        tuple(
             fields.name(job, path, f"beneficiaries[{index}]")
             for index, job in enumerate(message.beneficiaries)
         ),
-        forced=forced,
-        cost_by_term=MappingProxyType(costs),
-        preconditions=tuple(
+        forced,
+        MappingProxyType(costs),
+        tuple(
             Precondition(condition.kind, condition.name, condition.revision)
             for condition in message.preconditions
         ),
@@ -159,15 +168,15 @@ def _read_action(message: plan_pb2.Action, path: str, fields: Fields) -> Action:
 
 
 def _read_verdict(message: verdict_pb2.Verdict, path: str, fields: Fields) -> Verdict:
-    return Verdict(
-        job=message.job,
-        kind=read_enum(VerdictKind, verdict_pb2.VerdictKind.DESCRIPTOR, message.kind, f"{path}kind", fields),
-        code=message.code,
-        message=message.message,
-        resource=message.resource,
-        level=message.level,
-        shortfall=message.shortfall if message.HasField("shortfall") else None,
-        regret=message.regret if message.HasField("regret") else None,
+    return _verdict(
+        message.job,
+        read_enum(VerdictKind, verdict_pb2.VerdictKind.DESCRIPTOR, message.kind, f"{path}kind", fields),
+        message.code,
+        message.message,
+        message.resource,
+        message.level,
+        message.shortfall if message.HasField("shortfall") else None,
+        message.regret if message.HasField("regret") else None,
     )
 
 
