@@ -16,7 +16,7 @@ def test_functions_with_the_most_time_come_first() -> None:
     assert [one.own_s for one in own] == sorted((one.own_s for one in own), reverse=True)
     everything = profile(round_, parameters, top=200, by="all").functions
     assert [one.all_s for one in everything] == sorted((one.all_s for one in everything), reverse=True)
-    assert everything[0].name.startswith("gangplan/engine/round.py:")
+    assert any(one.name.startswith("gangplan/engine/round.py:") for one in everything[:5])
 
 
 def test_the_command_shows_phases_and_writes_the_profile(bench: Any, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from gangplan.bench.report.tables import with_gain
 from gangplan.bench.report.targets import TARGETS, cells
 from gangplan.errors import InvalidInputError
 
+pytestmark = pytest.mark.timeout(300)  # the smoke run is measured in the first test that asks for it
+
 
 def table(text: str, title: str) -> list[list[str]]:
     """The cells of the table under a heading."""
