@@ -42,6 +42,7 @@ from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE, Domain, Topology
+from gangplan.garbage import collector_held_off
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning.families import FAMILIES, PLAIN, Mix
 
@@ -189,7 +190,10 @@ def generate(
     else:
         _place_greedily(columns, site, crowd, floor)
         _depart(crowd, site, floor, occupancy, np.random.default_rng([seed, 1]))
-    made = _to_round(site, crowd, columns, floor, np.random.default_rng([seed, 2]), host_limits=host_limits)
+    with collector_held_off():
+        made = _to_round(
+            site, crowd, columns, floor, np.random.default_rng([seed, 2]), host_limits=host_limits
+        )
     return made if mix.finish is None else mix.finish(made, np.random.default_rng([seed, 4]))
 
 
@@ -667,14 +671,13 @@ def _to_round(
         for index in range(len(node_names))
     )
     starts = np.searchsorted(columns.job, np.arange(jobs + 1))
+    keys = zip(columns.type.tolist(), columns.count.tolist(), columns.scope.tolist(), strict=True)
+    table = [(TYPES[type_], count, _SCOPES[scope]) for type_, count, scope in keys]
+    throughput = columns.throughput.tolist()
     profiles, round_jobs = [], []
     for job in range(jobs):
-        cells = {
-            (TYPES[columns.type[k]], int(columns.count[k]), _SCOPES[columns.scope[k]]): float(
-                columns.throughput[k]
-            )
-            for k in range(starts[job], starts[job + 1])
-        }
+        mine = slice(starts[job], starts[job + 1])
+        cells = dict(zip(table[mine], throughput[mine], strict=True))
         profiles.append(ThroughputProfile(job_names[job], cells))
         smallest, largest = int(crowd.smallest[job]), int(crowd.largest[job])
         allowed = tuple(count for count in site.mix.counts(largest).tolist() if count >= smallest)
