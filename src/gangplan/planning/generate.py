@@ -42,8 +42,8 @@ from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE, Domain, Topology
-from gangplan.garbage import collector_held_off
 from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.garbage import collector_held_off
 from gangplan.planning.families import FAMILIES, PLAIN, Mix
 
 FloatArray = NDArray[np.float64]
