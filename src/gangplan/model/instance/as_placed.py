@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gangplan.domain.job import Job, TaskPlacement
@@ -48,29 +48,39 @@ def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nod
             had[1] + task[1] * placement.tasks,
             had[2] + task[2] * placement.tasks,
         )
-    scope = _narrowest(nodes, list(use))
-    ratios = []
-    rate = None
-    for name, group in groups.items():
-        if group.devices_per_task:
-            reference = speeds.reference(group)
-            x = speeds.group(group, types[name], counts[name], scope) if types.get(name, -1) >= 0 else 0.0
-            ratios.append(x / reference if reference > 0 else 0.0)
-            rate = reference if rate is None else rate
-    first = job.component.task_groups[0]
-    relative = min(ratios) if ratios else min(counts[name] / g.count for name, g in groups.items())
+    scope = narrowest(nodes, list(use))
+    relative, throughput = speed_at(job, counts, types, scope, speeds)
     preferred = job.component.preferred_level
     return AsPlaced(
         scope=scope,
         relative=relative,
-        throughput=relative * (float(first.count) if rate is None else rate),
+        throughput=throughput,
         devices=sum(amounts[0] for amounts in use.values()),
         wider_than_preferred=preferred is not None and scope < speeds.scopes.index(preferred),
         use=use,
     )
 
 
-def _narrowest(nodes: Nodes, used: Sequence[int]) -> int:
+def speed_at(
+    job: Job, counts: Mapping[str, int], types: Mapping[str, int], scope: int, speeds: Speeds
+) -> tuple[float, float]:
+    """Relative and absolute throughput of ``job`` with so many tasks of each group, on such types."""
+    ratios = []
+    rate = None
+    groups = job.component.task_groups
+    for group in groups:
+        if group.devices_per_task:
+            reference = speeds.reference(group)
+            type_ = types.get(group.name, -1)
+            x = speeds.group(group, type_, counts[group.name], scope) if type_ >= 0 else 0.0
+            ratios.append(x / reference if reference > 0 else 0.0)
+            rate = reference if rate is None else rate
+    relative = min(ratios) if ratios else min([counts[g.name] / g.count for g in groups])
+    return relative, relative * (float(groups[0].count) if rate is None else rate)
+
+
+def narrowest(nodes: Nodes, used: Sequence[int]) -> int:
+    """The narrowest scope whose one domain holds the ``used`` nodes, each named once."""
     if len(used) == 1:
         return int(nodes.domain_at.shape[1]) - 1
     table = nodes.domain_at[used]

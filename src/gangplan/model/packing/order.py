@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan, Precondition
-from gangplan.model.instance.as_placed import as_placed
+from gangplan.model.instance.as_placed import narrowest, speed_at
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.placements import Placements, Places
@@ -87,8 +87,7 @@ class PlanWriter:
         job = jobs[j]
         scope, throughput = "", 0.0
         if placements:
-            placed = as_placed(job, placements, instance.speeds, instance.nodes)
-            scope, throughput = instance.speeds.scopes[placed.scope], placed.throughput
+            scope, throughput = _runs(instance, job, placements)
         action = self._last[j] = Action(
             id=_id(kind, job),
             kind=kind,
@@ -194,6 +193,21 @@ def _gains(job: Job, kind: ActionKind, after: Sequence[TaskPlacement]) -> bool:
         before = _counts(job.running.placements)
         return any(count > before.get(group, 0) for group, count in _counts(after).items())
     return kind in (ActionKind.PLACE, ActionKind.MIGRATE)
+
+
+def _runs(instance: Instance, job: Job, placements: Sequence[TaskPlacement]) -> tuple[str, float]:
+    """Scope and throughput of a job at ``placements``."""
+    nodes = instance.nodes
+    counts = {group.name: 0 for group in job.component.task_groups}
+    types: dict[str, int] = {}
+    used: dict[int, None] = {}
+    for placement in placements:
+        n = nodes.index[placement.node]
+        used[n] = None
+        counts[placement.group] += placement.tasks
+        types[placement.group] = int(nodes.type_of[n])
+    scope = narrowest(nodes, list(used))
+    return instance.speeds.scopes[scope], speed_at(job, counts, types, scope, instance.speeds)[1]
 
 
 def _read(instance: Instance, job: Job, placements: Sequence[TaskPlacement]) -> tuple[Precondition, ...]:

@@ -60,11 +60,13 @@ class Placements:
                 devices: tuple[int, ...] = ()
                 wanted = count * group.devices_per_task
                 if wanted and pins_devices(node):
-                    if n not in free:
-                        free[n] = self._free_on(n, kept)
-                    devices = free[n].take(wanted, self._own(j, n, group.name))
+                    here = free.get(n)
+                    if here is None:
+                        here = free[n] = self._free_on(n, kept)
+                    devices = here.take(wanted, self._own(j, n, group.name) if j in self.present else ())
                 mine.append(TaskPlacement(group.name, node.name, count, devices))
-        mine.sort(key=placement_key)
+        if len(mine) > 1:
+            mine.sort(key=placement_key)
         return tuple(mine)
 
     def _free_on(self, n: int, kept: Collection[int]) -> _Free:
@@ -78,10 +80,9 @@ class Placements:
 
     def _own(self, j: int, n: int, group: str) -> tuple[int, ...]:
         """The devices that the group has there now."""
-        if j in self.present:
-            for owner, placement in reversed(self._pinned.get(n, ())):
-                if owner == j and placement.group == group:
-                    return placement.devices
+        for owner, placement in reversed(self._pinned.get(n, ())):
+            if owner == j and placement.group == group:
+                return placement.devices
         return ()
 
 
