@@ -74,10 +74,13 @@ def measure(run: Run) -> Row:
     with _planning(run) as plan:
         calibration = [machine.calibrate()]
         load_average = [machine.load_average()]
+        kills = machine.out_of_memory_kills()
         try:
             answered = plan(sent)
         except (ServiceError, NoVerifiedPlanError) as error:
-            return {"status": _status_of(error).value, "error": str(error), "load_s": load_s}
+            starved = machine.out_of_memory_kills() > kills
+            status = Status.OOM if starved else _status_of(error)
+            return {"status": status.value, "error": str(error), "load_s": load_s}
         calibration.append(machine.calibrate())
         load_average.append(machine.load_average())
         same = _same_when_permuted(plan, case.round, run, answered.result) if run.check_permuted else None

@@ -107,8 +107,11 @@ def _end_last_line(path: Path) -> None:
 
 
 def latest(rows: Iterable[Row]) -> list[Row]:
-    """The last row of each run and code: where a run was measured again, the later one counts."""
+    """The last row of each run, whatever its code: where one was measured again, the later counts.
+
+    Rows of another code would otherwise stand in one median with it.
+    """
     found: dict[tuple[object, ...], Row] = {}
     for row in rows:
-        found[(*key(row), row.get("name"))] = row
+        found[*key(row)[:-1], row.get("name")] = row
     return list(found.values())

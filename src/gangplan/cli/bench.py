@@ -170,7 +170,7 @@ def run(
             print(json.dumps(row))
     wrong = problems(rows, require=chosen.require)
     for line in wrong:
-        say(f"WRONG: {line}")
+        say(f"problem: {line}")
     if wrong:
         raise typer.Exit(Exit.VIOLATED)
 
