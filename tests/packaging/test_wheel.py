@@ -51,6 +51,12 @@ def test_it_holds_every_file_of_both_packages(wheel: zipfile.ZipFile) -> None:
     assert sources <= set(wheel.namelist())
 
 
+def test_it_holds_the_benchmark_s_suites_and_page(wheel: zipfile.ZipFile) -> None:
+    suites = {f"gangplan/bench/suites/{path.name}" for path in (HOUSE / "benchmarks/suites").glob("*.toml")}
+    assert len(suites) >= 5
+    assert suites | {"gangplan/bench/report/page.html.j2"} <= set(wheel.namelist())
+
+
 def test_it_installs_the_command(wheel: zipfile.ZipFile) -> None:
     (name,) = (n for n in wheel.namelist() if n.endswith("entry_points.txt"))
     assert "gangplan = gangplan.cli.main:main" in wheel.read(name).decode()
