@@ -12,7 +12,7 @@ Two sides look at a round and share nothing but the domain, so that each can be 
   (``order``).
 * ``formulation/``: the integer programme. Columns (``layout``), ``rows``, ``formulate``, a plan as column
   values (``encode``), what row prices prove (``duality``), a second programme that binds better (``ease``).
-* ``program``: what solvers see of it.
+* ``program``: what solvers see of it; ``compiled``: loops as machine code.
 * ``words/``: verdicts and notices.
 
 **The verifier's side** judges, from the round and a plan alone: ``verifier/`` holds the constants once more,

@@ -44,7 +44,7 @@ def _place_all(instance: Instance) -> Assignment:
     left = {c: list(job_class.jobs) for c, job_class in enumerate(instance.classes) if c not in staying}
     placed: dict[int, Placed] = {}
     full: set[int] = set()
-    for k in by_density(instance):
+    for k in by_density(instance).tolist():
         c, distinct = int(instance.option_class[k]), int(instance.option[k])
         if not left.get(c) or distinct in full:
             continue

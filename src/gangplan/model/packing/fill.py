@@ -14,6 +14,9 @@ from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.program import FloatArray, IntArray
 
+_CHUNK = 512
+"""Options that are looked at before those of placed jobs, and those without room, are sieved out again."""
+
 
 def keep_and_fill(instance: Instance) -> Assignment:
     """Keep everything that may stay, then fill by value per device, first fit (decision 22)."""
@@ -48,34 +51,38 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray
         for c, job_class in enumerate(instance.classes)
         if not job_class.kept or (order is not None and job_class.jobs[0] not in assignment.kept)
     }
-    full: set[int] = set()
-    distinct, classes = instance.option.tolist(), instance.option_class.tolist()
-    for k in by_density(instance) if order is None else order.tolist():
-        left = waiting.get(classes[k])
-        if not left or distinct[k] in full:
-            continue
-        allowed = min(
-            len(left), occupancy.members_allowed(instance.classes[classes[k]], instance.option_at(k))
-        )
-        if not allowed:
-            continue
-        spots = list(place_gangs(occupancy, k, allowed, fit))
-        for where in spots:
-            placed[left.pop(0)] = Placed(k, where)
-        if len(spots) < allowed:
-            full.add(distinct[k])
+    open_class = np.zeros(len(instance.classes), dtype=np.bool_)
+    open_class[[c for c, left in waiting.items() if left]] = True
+    open_option = np.ones(len(instance.distinct), dtype=np.bool_)
+    ahead = by_density(instance) if order is None else order
+    while len(ahead):
+        ahead = ahead[open_class[instance.option_class[ahead]] & open_option[instance.option[ahead]]]
+        for k in ahead[:_CHUNK].tolist():
+            c, distinct = int(instance.option_class[k]), int(instance.option[k])
+            left = waiting[c]
+            if not left or not open_option[distinct]:
+                continue
+            allowed = min(len(left), occupancy.members_allowed(instance.classes[c], instance.option_at(k)))
+            if not allowed:
+                continue
+            spots = list(place_gangs(occupancy, k, allowed, fit))
+            for where in spots:
+                placed[left.pop(0)] = Placed(k, where)
+            open_class[c] = bool(left)
+            if len(spots) < allowed:
+                open_option[distinct] = False
+        ahead = ahead[_CHUNK:]
     return replace(assignment, placed=placed)
 
 
-def by_density(instance: Instance) -> list[int]:
+def by_density(instance: Instance) -> IntArray:
     """Options with a gain, by gain per device, best first; ties by the class's first name, then by order."""
     if not len(instance.option):
-        return []
+        return np.zeros(0, dtype=np.int64)
     density = instance.gain / shares(instance)
     name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class]
     order = np.lexsort((np.arange(len(density)), name_rank, -density))
-    found: list[int] = order[instance.gain[order] > 0.0].tolist()
-    return found
+    return order[instance.gain[order] > 0.0]
 
 
 def shares(instance: Instance) -> FloatArray:

@@ -11,6 +11,7 @@ from gangplan.model.instance.instance import Instance, JobClass
 from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN, task_vector
 from gangplan.model.packing.assignment import Placed
+from gangplan.model.packing.choose import best_on, copies_on, first_on, pack_on
 from gangplan.model.program import IntArray
 
 Taken = list[tuple[int, int]]
@@ -32,6 +33,7 @@ class Occupancy:
     def __init__(self, instance: Instance, kept_classes: Iterable[int]) -> None:
         self.instance = instance
         self.free: IntArray = instance.nodes.capacity.copy()
+        self._demand: IntArray = np.array([block.demand for block in instance.blocks], dtype=np.int64)
         self._block_nodes: dict[int, IntArray] = {}
         self._queues = _Quotas(instance)
         for c in kept_classes:
@@ -77,12 +79,7 @@ class Occupancy:
 
     def copies(self, block: int, nodes: IntArray) -> IntArray:
         """How many more copies of ``block`` each of ``nodes`` takes, shape (nodes,)."""
-        free = self.free[nodes]
-        most = np.full(len(nodes), np.iinfo(np.int64).max, dtype=np.int64)
-        for r, amount in enumerate(self.instance.blocks[block].demand):
-            if amount:
-                most = np.minimum(most, free[:, r] // amount)
-        return np.maximum(most, 0)
+        return copies_on(self.free, nodes, self._demand[block], np.iinfo(np.int64).max)
 
     def take(
         self, block: int, count: int, nodes: IntArray, fit: Fit, *, together: bool, most: int | None = None
@@ -91,43 +88,16 @@ class Occupancy:
 
         ``together`` packs them on few nodes; ``most`` limits what one node takes of them.
         """
-        copies = self.copies(block, nodes)
-        if most is not None:
-            copies = np.minimum(copies, most)
-        useful = copies > 0
-        nodes, copies = nodes[useful], copies[useful]
-        if not len(nodes):
-            return []
-        taken = (
-            _pack(nodes, copies, count)
-            if together and fit is Fit.BEST
-            else self._spread(nodes, copies, count, fit)
-        )
-        demand = np.array(self.instance.blocks[block].demand, dtype=np.int64)
-        for node, number in taken:
-            self.free[node] -= demand * number
-        return taken
+        limit = np.iinfo(np.int64).max if most is None else most
+        pack = together and fit is Fit.BEST
+        choose = pack_on if pack else best_on if fit is Fit.BEST else first_on
+        places, numbers = choose(self.free, nodes, self._demand[block], count, limit)
+        return list(zip(places.tolist(), numbers.tolist(), strict=True))
 
     def give_back(self, block: int, taken: Taken) -> None:
         """Undo :meth:`take`."""
-        demand = np.array(self.instance.blocks[block].demand, dtype=np.int64)
         for node, number in taken:
-            self.free[node] += demand * number
-
-    def _spread(self, nodes: IntArray, copies: IntArray, count: int, fit: Fit) -> Taken:
-        if fit is Fit.BEST:
-            free = self.free[nodes]
-            order = np.lexsort((nodes, free[:, 2], free[:, 1], free[:, 0]))
-            nodes, copies = nodes[order], copies[order]
-        total = np.cumsum(np.minimum(copies, count))
-        last = int(np.searchsorted(total, count))
-        taken = [
-            (int(n), min(int(c), count)) for n, c in zip(nodes[: last + 1], copies[: last + 1], strict=True)
-        ]
-        over = sum(number for _, number in taken) - count
-        if over > 0:
-            taken[-1] = (taken[-1][0], taken[-1][1] - over)
-        return taken
+            self.free[node] += self._demand[block] * number
 
     def members_allowed(self, job_class: JobClass, option: Option) -> int:
         """How many more gangs of ``option`` the quotas allow."""
@@ -159,19 +129,6 @@ class Occupancy:
         enough = np.flatnonzero(room >= multiplicity)
         order = enough[np.lexsort((enough, room[enough]))]
         return [nodes[at == domain] for domain in order.tolist()]
-
-
-def _pack(nodes: IntArray, copies: IntArray, count: int) -> Taken:
-    """As few nodes as possible: the largest first, the last on the tightest that takes the rest."""
-    order = np.lexsort((nodes, copies))
-    left = [(int(copies[i]), int(nodes[i])) for i in order]
-    taken: Taken = []
-    while count > 0 and left:
-        position = next((i for i, (room, _) in enumerate(left) if room >= count), len(left) - 1)
-        room, node = left.pop(position)
-        taken.append((node, min(room, count)))
-        count -= min(room, count)
-    return taken
 
 
 class _Quotas:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gangplan.model.prices.compiled import compiled
+from gangplan.model.compiled import compiled
 from gangplan.model.prices.market import Market
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 

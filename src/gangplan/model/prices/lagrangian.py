@@ -123,7 +123,7 @@ class PriceSearch:
             stretch: how bold the first steps are; 1 from a cold start, a few hundredths from good prices.
         """
         if self.bound == np.inf:
-            self.offer(self.price if self.price.any() else self._first_guess(), self.rent)
+            self.offer(self.price if self.price.any() else self.first_guess(), self.rent)
         price, rent = self.price, self.rent
         scale = self.market.unit / self.market.offered
         rent_scale = 1.0 / np.maximum(self.market.limited, 1.0)
@@ -185,7 +185,7 @@ class PriceSearch:
             best_profit=choice.best_profit.copy(),
         )
 
-    def _first_guess(self) -> FloatArray:
+    def first_guess(self) -> FloatArray:
         """A device costs what it brings in the middling option of its type; nothing else costs anything."""
         instance, market = self.instance, self.market
         price = np.zeros(market.goods)
