@@ -8,7 +8,7 @@ Two sides look at a round and share nothing but the domain, so that each can be 
   pools, ways to run, and what each is worth; ``instance.instance`` puts them together.
 * ``prices/``: what places cost, and the bound that this proves.
 * ``packing/``: from a decision to a plan. What is free (``occupancy``), plans without a solver (``fill``,
-  ``price_greedy``), counts to nodes (``bind``, ``resize``), devices, kinds of action and who waits for whom
+  ``price_greedy``), counts to nodes (``bind``, ``resize``), devices (``placements``), who waits for whom (``waits``), actions
   (``order``).
 * ``formulation/``: the integer programme. Columns (``layout``), ``rows``, ``formulate``, a plan as column
   values (``encode``), what row prices prove (``duality``), a second programme that binds better (``ease``).
@@ -16,8 +16,9 @@ Two sides look at a round and share nothing but the domain, so that each can be 
 * ``words/``: verdicts and notices.
 
 **The verifier's side** judges, from the round and a plan alone: ``verifier/`` holds the constants once more,
-written anew, who cannot stay, what a plan does to each job, and ``verify``, which puts them together. It
-never imports the other side, nor that one it.
+written anew, who cannot stay, what a plan does to each job, and ``verify``, which puts them together. What
+the round alone says is computed once for all its plans (``facts.RoundFacts.once``). It never imports the
+other side, nor that one it.
 
 They meet, side by side, in one file for each **term** (``terms/``: ``coefficients`` for the model,
 ``evaluate`` for the verifier) and each **constraint** (``constraints/``: ``rows`` for the model, where the
