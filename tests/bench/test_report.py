@@ -51,9 +51,9 @@ def test_a_run_without_an_answer_is_missed_and_never_dropped(row: Any) -> None:
     whole = next(cell for cell in cells("L", 50, [row(), row(), *dead]) if cell.name == "whole")
     assert (whole.met, whole.missing) == (False, 3)
     assert "3 without" in whole.text()
-    _, line = table(markdown.document([row(), *dead]), "Whole rounds")
+    head, line = table(markdown.document([row(), *dead]), "Whole rounds")
     assert "1 FEASIBLE, 3 TIMEOUT" in line
-    assert line[6 + 1] == f"{1.2:.3f}"  # all at their limit
+    assert line[head.index("to optimum, SGM s")] == "1.200"  # all at their limit
 
 
 @pytest.mark.parametrize("size", TARGETS)
@@ -100,6 +100,13 @@ def test_lateness_is_a_distribution(row: Any) -> None:
     found = dict(zip(head, line, strict=True))
     assert (found["n"], found["late"], found["median s"], found["latest s"]) == ("5", "3", "0.100", "0.900")
     assert "## Lateness" not in markdown.document([row(late_s=0.0)])
+
+
+def test_runs_of_another_limit_are_another_line(row: Any) -> None:
+    text = markdown.document([row(), row(seed=1), row(time_limit_s=5.0)])
+    head, *lines = table(text, "Whole rounds")
+    limit, n = head.index("limit s"), head.index("n")
+    assert [(line[limit], line[n]) for line in lines] == [("1.2", "2"), ("5", "1")]
 
 
 def test_formulations_are_measured_against_the_best_bound_of_the_instance(row: Any) -> None:

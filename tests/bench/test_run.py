@@ -136,4 +136,4 @@ def test_a_trace_in_the_openb_form_is_imported_planned_and_tabled(bench: Any, tm
     (row,) = json.loads(file.read_text())
     assert (row["devices"], row["devices_allocated"], row["devices_requested"]) == (4, 4, 7)
     assert (row["jobs"], row["jobs_placed"], row["time_limit_s"], row["status"]) == (4, 2, 10.0, "OPTIMAL")
-    assert "| openb/gpu_node/default | gangplan | highs | full | 1 | 1 |" in bench("report", file).stdout
+    assert "| openb/gpu_node/default | gangplan | highs | full | 10 | 1 | 1 |" in bench("report", file).stdout

@@ -56,7 +56,7 @@ def _who(row: Row) -> str:
 
 
 def _instance(row: Row) -> str:
-    return f"{row['suite']} {row['instance']} {tables.label(row)}"
+    return f"{row['suite']} {row['instance']} {tables.label(row)} {row['time_limit_s']:g}"
 
 
 def _profile_picture(times: dict[str, dict[str, float]]) -> str:
@@ -80,7 +80,8 @@ def _gaps_over_time(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     by_label: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         if row["kind"] == "rounds" and row["status"] in ANSWERED and row.get("curve"):
-            by_label.setdefault(tables.label(row), {}).setdefault(_who(row), []).append(row)
+            label = f"{tables.label(row)}, {row['time_limit_s']:g} s"
+            by_label.setdefault(label, {}).setdefault(_who(row), []).append(row)
     for label, by_who in by_label.items():
         yield f"{label}: gap over time", _gap_picture(by_who)
 

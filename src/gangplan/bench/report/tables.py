@@ -13,6 +13,7 @@ from gangplan.bench.runs import ANSWERED, Row, group_of
 from gangplan.domain.plan import gaps
 
 GroupKey = tuple[str, ...]
+_KEY = ("instance", "who", "solver", "pipeline", "limit s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ def with_gain(rows: Sequence[Row]) -> list[Row]:
     kept = {
         (row["instance"], row["code"]): row["keep_and_fill"] * row["unit"]
         for row in rows
-        if row["who"] == "gangplan" and "(prototype's)" in label(row) and row.get("keep_and_fill") is not None
+        if row["who"] == "gangplan"
+        and "(prototype's)" in label(row)
+        and None not in (row.get("keep_and_fill"), row.get("unit"))
     }
     found = []
     for row in rows:
@@ -140,8 +143,9 @@ def grouped(rows: Iterable[Row]) -> list[tuple[GroupKey, list[Row]]]:
 
 
 def group_key(row: Row) -> GroupKey:
-    """Instance without its seed, who, solver, pipeline."""
-    return (label(row), str(row["who"]), str(row["solver"]), str(row.get("pipeline", "")))
+    """Instance without its seed, who, solver, pipeline, time limit: what :data:`_KEY` heads."""
+    limit = f"{row['time_limit_s']:g}"
+    return (label(row), str(row["who"]), str(row["solver"]), str(row.get("pipeline", "")), limit)
 
 
 def label(row: Row) -> str:
@@ -205,12 +209,12 @@ def _targets(rows: Sequence[Row]) -> Section | None:
             else targets.Cell(cell.name, cell.values, None, cell.form, cell.missing).text()
             for cell in found
         )
-        lines.append((*key[:2], str(len(mine)), str(targets.solved(mine)), *texts))
+        lines.append((*key, str(len(mine)), str(targets.solved(mine)), *texts))
     if not lines:
         return None
     return Section(
         "Targets",
-        Table(("instance", "who", "n", "solved", *names), tuple(lines)),
+        Table((*_KEY, "n", "solved", *names), tuple(lines)),
         "On two cores, the whole call from the bytes sent to the answer parsed. Each cell: the measured "
         "figure, then `met` or `missed` and the target. `of gain`: of what lies between keeping everything "
         "and the bound.",
@@ -252,7 +256,7 @@ def _quality(rows: Sequence[Row]) -> Section | None:
         f"{name} {moment} s" for moment in ("0.1", "0.5", "1", "5") for name in ("gap", "then", "of gain")
     )
     columns = (
-        *("instance", "who", "solver", "pipeline", "n", "solved", "status"),
+        *(*_KEY, "n", "solved", "status"),
         *("to optimum, SGM s", "to 1 %, SGM s", "first s", "first gap", "of gain", "to 1 % s"),
         *moments,
         *("gap, end", "of gain", "whole s", "primal integral s"),
@@ -267,7 +271,12 @@ def _phases(rows: Sequence[Row]) -> Section | None:
     lines = [
         (
             *key,
-            *(spread([row["seconds_by_phase"].get(name, 0.0) for row in group], ".3f") for name in names),
+            *(
+                spread(
+                    [row["seconds_by_phase"][name] for row in group if name in row["seconds_by_phase"]], ".3f"
+                )
+                for name in names
+            ),
             _seconds(_field(group, "outside_s")),
             _seconds(_field(group, "encode_s")),
             spread([value / 1e6 for value in _field(group, "request_bytes")], ".2f"),
@@ -276,7 +285,7 @@ def _phases(rows: Sequence[Row]) -> Section | None:
     ]
     if not lines:
         return None
-    columns = ("instance", "who", "solver", "pipeline", *names, "outside the planner", "encode", "request MB")
+    columns = (*_KEY, *names, "outside the planner", "encode", "request MB")
     return Section("Seconds by phase", Table(columns, tuple(lines)))
 
 
@@ -293,7 +302,7 @@ def _memory(rows: Sequence[Row]) -> Section | None:
     ]
     if not lines:
         return None
-    columns = ("instance", "who", "solver", "pipeline", "largest process MB", "sum MB")
+    columns = (*_KEY, "largest process MB", "sum MB")
     return Section("Peak memory", Table(columns, tuple(lines)))
 
 
@@ -313,7 +322,7 @@ def _counters(rows: Sequence[Row]) -> Section | None:
     ]
     if not lines:
         return None
-    return Section("Counters", Table(("instance", "who", "solver", "pipeline", *names), tuple(lines)))
+    return Section("Counters", Table((*_KEY, *names), tuple(lines)))
 
 
 def _models(rows: Sequence[Row]) -> Section | None:
@@ -327,6 +336,7 @@ def _models(rows: Sequence[Row]) -> Section | None:
             (
                 key[0],
                 key[2],
+                key[4],
                 str(len(group)),
                 str(targets.solved(group)),
                 _statuses(group),
@@ -341,7 +351,8 @@ def _models(rows: Sequence[Row]) -> Section | None:
     if not lines:
         return None
     columns = (
-        "instance|solver|n|solved|status|to optimum, SGM s|solve s|gap|value|columns|rows|nonzeros|latest s"
+        "instance|solver|limit s|n|solved|status|to optimum, SGM s|solve s|gap|value|columns|rows|nonzeros|"
+        "latest s"
     )
     return Section(
         "Programmes by backend",
