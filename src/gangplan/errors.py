@@ -7,6 +7,7 @@
     │   ├── UnsupportedFieldError  a field whose behaviour is not built yet
     │   └── ScenarioError          a scenario file cannot be read (carries file and line)
     ├── UnknownSolverError         no backend of that name, or it is not installed
+    ├── UnknownProposerError       no proposer of that name is installed
     ├── BackendError               a solver crashed, lied, or gave no usable answer
     ├── WorkerError                the solver process died, hung or was ended
     ├── NoVerifiedPlanError        not even keeping everything passes the verifier: a bug
@@ -72,6 +73,12 @@ class UnknownSolverError(GangplanError):
     """No solver backend of that name is known, or it is not installed."""
 
     reason = "UNKNOWN_SOLVER"
+
+
+class UnknownProposerError(GangplanError):
+    """No proposer of that name is installed."""
+
+    reason = "UNKNOWN_PROPOSER"
 
 
 class BackendError(GangplanError):

@@ -239,6 +239,7 @@ class RoundResult:
         statistics: sizes and counters: columns, rows, classes, bind failures, ...
         seed: the seed used.
         verified: always true in an answer.
+        warm_start: opaque, for the next round's request (decision 33).
     """
 
     plan: Plan
@@ -255,3 +256,4 @@ class RoundResult:
     statistics: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
     seed: int = 0
     verified: bool = True
+    warm_start: bytes = b""

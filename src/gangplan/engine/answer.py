@@ -25,7 +25,12 @@ OPTIMAL_GAP = 1e-6
 
 
 def answer(
-    judge: Judge, parameters: PlanParameters, floor: Candidate, exact: Exact, taken_back: TakenBack
+    judge: Judge,
+    parameters: PlanParameters,
+    floor: Candidate,
+    exact: Exact,
+    taken_back: TakenBack,
+    warm_start: bytes = b"",
 ) -> RoundResult:
     """Put the answer together; nothing is decided here any more."""
     best = taken_back.candidate if taken_back.candidate.value >= floor.value - GAP_TOLERANCE else floor
@@ -37,7 +42,7 @@ def answer(
             verdicts = not_attempted(judge.instance, best.assignment)
         else:
             verdicts = explain(judge.instance, best.assignment, finished=finished)
-    details = [exact.detail, *(f"rejected {rejected}" for rejected in judge.rejected)]
+    details = [exact.detail, *judge.remarks, *(f"rejected {rejected}" for rejected in judge.rejected)]
     if taken_back.bundles:
         details.append(
             f"took back {taken_back.actions} disruptions in {taken_back.bundles} bundles without proved gain"
@@ -57,6 +62,7 @@ def answer(
         statistics=_statistics(judge, exact, taken_back),
         seed=parameters.seed,
         verified=True,
+        warm_start=warm_start,
     )
 
 

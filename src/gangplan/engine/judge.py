@@ -53,6 +53,7 @@ class Judge:
         stages: all candidates in the order in which they were judged.
         slowest_seconds: longest time that one candidate took.
         rejected: names of candidates that broke a rule, with the first violation.
+        remarks: what else the caller should know, one sentence each.
     """
 
     instance: Instance
@@ -64,6 +65,7 @@ class Judge:
     stages: list[Stage] = field(default_factory=list)
     slowest_seconds: float = 0.0
     rejected: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     _writer: PlanWriter = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from gangplan.domain.plan import Plan
+
 Pipeline = Literal["auto", "full", "greedy"]
 
 
@@ -22,6 +24,9 @@ class PlanParameters:
         relative_gap: the solver may stop at this relative gap.
         node_limit: most branch-and-bound nodes; None is unlimited, 0 is no branching.
         threads: threads of the solver; 1 repeats exactly.
+        proposers: names of installed proposers to ask as well (``engine/proposers.py``).
+        warm_start: what the answer to the round before had (decision 33); empty: a cold start.
+        previous_plan: an earlier plan, tried as a proposal; None: there is none.
     """
 
     request_id: str = ""
@@ -32,3 +37,6 @@ class PlanParameters:
     relative_gap: float = 1e-7
     node_limit: int | None = None
     threads: int = 1
+    proposers: tuple[str, ...] = ()
+    warm_start: bytes = b""
+    previous_plan: Plan | None = None

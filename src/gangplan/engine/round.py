@@ -14,8 +14,11 @@ from gangplan.engine.exact import solve_exactly
 from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.practice import compile_loops
+from gangplan.engine.propose import consider_proposals
+from gangplan.engine.proposers import ask
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.take_back import take_back
+from gangplan.engine.warm_start import improve, read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
 from gangplan.garbage import collector_held_off
 from gangplan.model.instance.instance import build_instance
@@ -50,6 +53,8 @@ def plan_round(
         The best verified plan found, with its bound, gaps, and a verdict for every job without a placement.
 
     Raises:
+        InvalidInputError: ``parameters.warm_start`` is none.
+        UnknownProposerError: ``parameters.proposers`` names one that is not installed.
         UnknownSolverError: ``parameters.solver`` names no usable backend.
         NoVerifiedPlanError: not even keeping everything passes the verifier, which is a bug.
     """
@@ -57,6 +62,7 @@ def plan_round(
     if budget is None:
         compile_loops()  # once in a process, and before the clock runs
         budget = Budget(parameters.time_budget_seconds)
+    warm, asked = read_warm_start(parameters.warm_start), ask(round_, parameters.proposers, budget)
     with budget.phase("instance"):
         instance, facts = build_instance(round_), round_facts(round_)
     judge = Judge(instance, facts, budget, on_stage)
@@ -67,17 +73,18 @@ def plan_round(
         raise NoVerifiedPlanError("; ".join(judge.rejected))
     with budget.phase("prices"):
         search = PriceSearch.of(instance)
-        search.improve(stop=lambda: judge.hurried)
+        improve(search, warm, stop=lambda: judge.hurried)
         prices = search.prices()
         judge.bound = prices.bound
     with budget.phase("greedy"):
         priced = None if judge.hurried else price_greedy(instance, prices)
     if priced is not None:
         judge.consider("greedy", priced)
+    prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     asking = Asking(judge, parameters, runner or InProcessRunner(), cancellation)
     if parameters.pipeline != "greedy":
         branch(judge, search)
     exact = solve_exactly(judge, asking, prices)
     with budget.phase("take_back"):
         taken_back = take_back(judge, judge.best or floor, floor)
-    return answer(judge, parameters, floor, exact, taken_back)
+    return answer(judge, parameters, floor, exact, taken_back, write_warm_start(search))
