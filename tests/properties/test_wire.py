@@ -30,6 +30,7 @@ from gangplan.domain.plan import (
 )
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.warm_start import pack
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.service.files import load_message, load_round, save_message
 from gangplan.service.wire import (
@@ -92,6 +93,18 @@ plans = st.lists(
 ).map(lambda actions: Plan(tuple(actions)))
 
 
+warm_starts = st.dictionaries(
+    st.tuples(st.sampled_from(("cpu", "memory")), name), st.floats(0, 1e9), max_size=3
+).map(pack)
+told = st.builds(
+    replace,
+    parameters,
+    proposers=st.lists(name, max_size=2, unique=True).map(tuple),
+    warm_start=st.just(b"") | warm_starts,
+    previous_plan=st.none() | plans,
+)
+
+
 def in_order(round_: Round) -> Round:
     """``round_`` with nodes and jobs sorted by name: classes read back in another order."""
     nodes = tuple(sorted(round_.cluster.nodes, key=lambda node: node.name))
@@ -104,7 +117,7 @@ def in_bytes(message: M) -> M:
     return type(message).FromString(message.SerializeToString())
 
 
-@given(rounds("medium"), parameters)
+@given(rounds("medium"), told)
 def test_a_round_reads_back_as_written(round_: Round, chosen: PlanParameters) -> None:
     assert read_round_request(in_bytes(write_round(round_, chosen))) == (round_, chosen)
 
@@ -160,6 +173,7 @@ results = st.builds(
     solver=text,
     statistics=st.dictionaries(name, finite, max_size=3),
     seed=st.integers(0, 2**31 - 1),
+    warm_start=st.binary(max_size=20),
 )
 
 

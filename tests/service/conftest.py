@@ -88,8 +88,9 @@ class InstantPlanner:
         parameters: PlanParameters,
         budget: Budget,
         cancellation: Cancellation,
+        on_stage: Callable[[Stage], None] | None = None,
     ) -> RoundResult:
-        del budget, cancellation
+        del budget, cancellation, on_stage
         self.asked.append(parameters)
         return keep_everything(round_, parameters)
 
@@ -116,6 +117,7 @@ class SlowPlanner(InstantPlanner):
         parameters: PlanParameters,
         budget: Budget,
         cancellation: Cancellation,
+        on_stage: Callable[[Stage], None] | None = None,
     ) -> RoundResult:
         self.left.append(budget.remaining)
         self.begun.release()
@@ -140,6 +142,7 @@ class FailingPlanner(InstantPlanner):
         parameters: PlanParameters,
         budget: Budget,
         cancellation: Cancellation,
+        on_stage: Callable[[Stage], None] | None = None,
     ) -> RoundResult:
         raise self.error
 

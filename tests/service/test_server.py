@@ -107,10 +107,12 @@ async def test_a_field_that_is_not_built_yet_is_refused_by_name(
     serving: Any, instant: Any, make_round: Any
 ) -> None:
     request = write_round(make_round(), PlanParameters())
-    request.warm_start = b"x"
+    request.parameters.memory_limit_bytes = 1
     async with serving(instant) as server, grpc.aio.insecure_channel(server.address) as channel:
         error = await failed(stub(channel).PlanRound(request))
-    assert [v.field for v in details(error, error_details_pb2.BadRequest).field_violations] == ["warm_start"]
+    assert [v.field for v in details(error, error_details_pb2.BadRequest).field_violations] == [
+        "parameters.memory_limit_bytes"
+    ]
     assert details(error, error_details_pb2.ErrorInfo).reason == "UNSUPPORTED_FIELD"
 
 

@@ -43,6 +43,9 @@ def full_request() -> PlanRoundRequest:
     group = jobs.template.components[0].task_groups[0]
     group.ClearField("allowed_counts")
     group.count_range.minimum, group.count_range.maximum, group.count_range.step = 2, 7, 2
+    action = request.previous_plan.actions.add(action_id="a0", kind="ACTION_KIND_MIGRATE", job="train")
+    action.placements.add(group="trainer", node="n0", tasks=1, devices=[0, 1])
+    action.preconditions.add(kind="Node", name="n0", revision="41")
     return request
 
 
@@ -285,7 +288,8 @@ def test_unknown_fields_are_refused_where_they_are() -> None:
 
 def test_planned_names_are_those_that_are_marked() -> None:
     names = planned_names()
-    assert "gangplan.v1.PlanRoundRequest.warm_start" in names
+    assert "gangplan.v1.PlanRoundRequest.reservations" in names
+    assert "gangplan.v1.PlanRoundRequest.warm_start" not in names
     assert "gangplan.v1.DeadlineKind.DEADLINE_KIND_STRICT" in names
     assert "gangplan.v1.Action.not_before" in names
     assert "gangplan.v1.Job.name" not in names
@@ -299,12 +303,12 @@ def test_planned_fields_of_a_plan_to_validate_are_refused() -> None:
     action = request.plan.actions.add(action_id="a", kind="ACTION_KIND_RESERVE", job="train")
     action.expires_at.seconds = 5
     request.plan.groups.add(action_ids=["a"])
-    request.round.warm_start = b"x"
+    request.round.parameters.memory_limit_bytes = 1
     with pytest.raises(InvalidInputError) as raised:
         read_validate_plan_request(request)
     assert {violation.field for violation in raised.value.violations} == {
         "plan.actions[0].kind",
         "plan.actions[0].expires_at",
         "plan.groups[0].action_ids",
-        "round.warm_start",
+        "round.parameters.memory_limit_bytes",
     }

@@ -71,6 +71,7 @@ class ServiceCapabilities:
         maximum_request_bytes: largest request.
         maximum_time_budget_seconds: longest time budget that is honoured; None: any.
         maximum_concurrent_calls: more are refused with RESOURCE_EXHAUSTED.
+        proposers: names of the installed proposers.
     """
 
     version: str
@@ -79,3 +80,4 @@ class ServiceCapabilities:
     maximum_request_bytes: int
     maximum_time_budget_seconds: float | None
     maximum_concurrent_calls: int
+    proposers: tuple[str, ...] = ()

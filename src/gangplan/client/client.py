@@ -12,7 +12,9 @@ from gangplan.service.wire import read_result, write_plan, write_round
 from gangplan.v1 import placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
-    from gangplan.domain.plan import Plan, RoundResult
+    from collections.abc import Callable, Sequence
+
+    from gangplan.domain.plan import Plan, RoundResult, Stage
     from gangplan.domain.round import Round
 
 _DEFAULTS = PlanParameters()
@@ -47,11 +49,12 @@ class Client:
         self._transport = transport or GrpcTransport(address, max_message_bytes=max_message_bytes)
 
     @classmethod
-    def in_process(cls, *, start: bool = True) -> Self:
+    def in_process(cls, *, start: bool = True, on_stage: Callable[[Stage], None] | None = None) -> Self:
         """A client without a service: this process plans, with one solver process beside it.
 
         Args:
             start: start the solver process at once, so that it gets ready meanwhile.
+            on_stage: called with every candidate plan's stage, in the thread that plans.
 
         Raises:
             WorkerError: no process can be started.
@@ -62,7 +65,7 @@ class Client:
         planner = EnginePlanner(workers=1)
         if start:
             planner.start()
-        return cls(transport=InProcessTransport(Placement(planner, ServerOptions(slots=1))))
+        return cls(transport=InProcessTransport(Placement(planner, ServerOptions(slots=1)), on_stage))
 
     def plan_round(
         self,
@@ -76,6 +79,9 @@ class Client:
         relative_gap: float = _DEFAULTS.relative_gap,
         node_limit: int | None = _DEFAULTS.node_limit,
         threads: int = _DEFAULTS.threads,
+        proposers: Sequence[str] = _DEFAULTS.proposers,
+        warm_start: bytes = _DEFAULTS.warm_start,
+        previous_plan: Plan | None = _DEFAULTS.previous_plan,
         request_id: str = "",
         timeout: float | None = None,
     ) -> RoundResult:
@@ -90,6 +96,9 @@ class Client:
             relative_gap: at which the solver may stop.
             node_limit: most branch-and-bound nodes; None: unlimited.
             threads: of the solver; 1 repeats exactly.
+            proposers: names of the service's proposers to ask as well.
+            warm_start: of the answer to the round before; empty: a cold start.
+            previous_plan: an earlier plan, tried as a proposal.
             request_id: comes back in the answer.
             timeout: seconds after which nobody waits any more; None: the time budget and ten seconds.
 
@@ -105,6 +114,9 @@ class Client:
             relative_gap=relative_gap,
             node_limit=node_limit,
             threads=threads,
+            proposers=tuple(proposers),
+            warm_start=warm_start,
+            previous_plan=previous_plan,
         )
         return read_result(self.send_round(write_round(round_, parameters, compact=True), timeout=timeout))
 
@@ -190,6 +202,7 @@ class Client:
                 longest.ToNanoseconds() / 1e9 if answer.HasField("maximum_time_budget") else None
             ),
             maximum_concurrent_calls=answer.maximum_concurrent_calls,
+            proposers=tuple(answer.proposers),
         )
 
     def close(self) -> None:

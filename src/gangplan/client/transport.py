@@ -16,6 +16,7 @@ from gangplan.service.status import error_of_call, service_error, status_of
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
+    from gangplan.domain.plan import Stage
     from gangplan.service.placement import Placement
 
 SERVICE = "gangplan.v1.PlacementService"
@@ -106,10 +107,12 @@ class InProcessTransport:
 
     Args:
         placement: what answers.
+        on_stage: called with every candidate plan's stage; None: nobody wants to know.
     """
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: Placement, on_stage: Callable[[Stage], None] | None = None) -> None:
         self._placement = placement
+        self._on_stage = on_stage
 
     def call(self, method: str, request: Message, answer: type[_Answer], timeout: float | None) -> _Answer:
         """Answer a request in the calling thread."""
@@ -122,7 +125,7 @@ class InProcessTransport:
         }
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            answered = answers[method](request, Call(deadline=deadline))
+            answered = answers[method](request, Call(deadline=deadline, on_stage=self._on_stage))
         except GangplanError as error:
             raise _as_service_error(error) from error
         if not isinstance(answered, answer):

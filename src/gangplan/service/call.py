@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gangplan.domain.plan import Stage
 from gangplan.engine.runner import Cancellation
 
 
@@ -16,11 +18,13 @@ class Call:
         started: ``time.monotonic()`` when the call came in.
         deadline: ``time.monotonic()`` after which the caller no longer listens; None: never.
         cancellation: given when the caller gives up.
+        on_stage: called with every candidate plan's stage; None: nobody wants to know.
     """
 
     started: float = field(default_factory=time.monotonic)
     deadline: float | None = None
     cancellation: Cancellation = field(default_factory=Cancellation)
+    on_stage: Callable[[Stage], None] | None = None
 
     def end(self, time_budget: float, *, margin: float) -> float:
         """``time.monotonic()`` at which the answer must be there.

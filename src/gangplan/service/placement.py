@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from gangplan import __version__
+from gangplan.engine import proposers
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
@@ -26,7 +27,9 @@ from gangplan.service.wire import (
 from gangplan.v1 import placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
-    from gangplan.domain.plan import RoundResult
+    from collections.abc import Callable
+
+    from gangplan.domain.plan import RoundResult, Stage
     from gangplan.domain.round import Round
     from gangplan.engine.runner import Cancellation
     from gangplan.observe.metrics import Metrics
@@ -44,9 +47,17 @@ class Planner(Protocol):
     """What plans rounds: the engine with its solver workers, or a test's own."""
 
     def plan(
-        self, round_: Round, parameters: PlanParameters, budget: Budget, cancellation: Cancellation
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        budget: Budget,
+        cancellation: Cancellation,
+        on_stage: Callable[[Stage], None] | None = None,
     ) -> RoundResult:
-        """Plan a round within ``budget``; sooner when ``cancellation`` is given."""
+        """Plan a round within ``budget``; sooner when ``cancellation`` is given.
+
+        ``on_stage`` is called with every candidate plan's stage as soon as it is verified.
+        """
         ...
 
     def warm(self) -> None:
@@ -122,6 +133,7 @@ class Placement:
 
         Raises:
             InvalidInputError: the request breaks the contract; every violation at once.
+            UnknownProposerError: there is no such proposer.
             UnknownSolverError: there is no such solver.
         """
         began = time.monotonic()
@@ -131,7 +143,8 @@ class Placement:
         # Writing an answer takes an eighth to a quarter of the time in which its request was read.
         reserve = _LEAST_RESERVE_SECONDS + read_seconds / 2
         budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
-        result = self._planner.plan(round_, parameters, budget, call.cancellation)
+        on_stage = None if call.on_stage is None else _later(call.on_stage, before)
+        result = self._planner.plan(round_, parameters, budget, call.cancellation, on_stage)
         result = replace(
             result,
             seconds_by_phase={"read": read_seconds, **result.seconds_by_phase},
@@ -208,10 +221,16 @@ class Placement:
             methods=[f"gangplan.v1.PlacementService.{method}" for method in _BUILT],
             maximum_request_bytes=self._options.max_message_bytes,
             maximum_concurrent_calls=self._options.slots + self._options.queue,
+            proposers=proposers.names(),
         )
 
     def _end(self, call: Call, time_budget: float) -> float:
         return call.end(time_budget, margin=self._options.deadline_margin_seconds)
+
+
+def _later(on_stage: Callable[[Stage], None], seconds: float) -> Callable[[Stage], None]:
+    """Counts a stage's time from when the call came in, ``seconds`` before the budget began."""
+    return lambda stage: on_stage(replace(stage, seconds=stage.seconds + seconds))
 
 
 def _parsed(kind: type[_M], encoded: bytes) -> _M:

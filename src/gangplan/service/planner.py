@@ -12,7 +12,9 @@ from gangplan.engine.runner import Cancellation
 from gangplan.engine.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
-    from gangplan.domain.plan import RoundResult
+    from collections.abc import Callable
+
+    from gangplan.domain.plan import RoundResult, Stage
     from gangplan.domain.round import Round
     from gangplan.observe.metrics import Metrics
 
@@ -43,17 +45,30 @@ class EnginePlanner:
         importlib.import_module("gangplan.engine.round")
 
     def plan(
-        self, round_: Round, parameters: PlanParameters, budget: Budget, cancellation: Cancellation
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        budget: Budget,
+        cancellation: Cancellation,
+        on_stage: Callable[[Stage], None] | None = None,
     ) -> RoundResult:
         """Plan a round within the budget.
 
         Raises:
+            UnknownProposerError: there is no such proposer.
             UnknownSolverError: there is no such solver.
         """
         from gangplan.engine.round import plan_round
 
         try:
-            return plan_round(round_, parameters, runner=self._pool, budget=budget, cancellation=cancellation)
+            return plan_round(
+                round_,
+                parameters,
+                runner=self._pool,
+                budget=budget,
+                cancellation=cancellation,
+                on_stage=on_stage,
+            )
         finally:
             self._count_replaced()
 

@@ -12,7 +12,13 @@ import structlog
 from google.rpc import status_pb2  # type: ignore[import-untyped]
 from grpc_status import rpc_status
 
-from gangplan.errors import GangplanError, InvalidInputError, OverloadedError, UnknownSolverError
+from gangplan.errors import (
+    GangplanError,
+    InvalidInputError,
+    OverloadedError,
+    UnknownProposerError,
+    UnknownSolverError,
+)
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
 from gangplan.service.admission import Admission
@@ -139,7 +145,9 @@ class PlacementServicer:
         incident = str(structlog.contextvars.get_contextvars().get("incident", ""))
         if isinstance(error, OverloadedError):
             self._metrics.refused.inc()
-        if not isinstance(error, (InvalidInputError, OverloadedError, UnknownSolverError)):
+        if not isinstance(
+            error, (InvalidInputError, OverloadedError, UnknownProposerError, UnknownSolverError)
+        ):
             _log.error("call failed", exc_info=error)
         await _abort(context, status_of(error, incident=incident))
 

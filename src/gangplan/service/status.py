@@ -17,6 +17,7 @@ from gangplan.errors import (
     InvalidInputError,
     OverloadedError,
     ServiceError,
+    UnknownProposerError,
     UnknownSolverError,
 )
 
@@ -40,6 +41,8 @@ def status_of(error: Exception, *, incident: str = "") -> status_pb2.Status:
             return _invalid(error.reason, error.violations)
         case UnknownSolverError():
             return _invalid(error.reason, (FieldViolation("solver", str(error)),))
+        case UnknownProposerError():
+            return _invalid(error.reason, (FieldViolation("parameters.proposers", str(error)),))
         case OverloadedError():
             retry = error_details_pb2.RetryInfo()
             retry.retry_delay.FromNanoseconds(round(error.retry_after_seconds * 1e9))

@@ -3,9 +3,11 @@
 isort:skip_file
 """
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
@@ -60,6 +62,7 @@ class SolveParameters(_message.Message):
     NODE_LIMIT_FIELD_NUMBER: _builtins.int
     THREADS_FIELD_NUMBER: _builtins.int
     MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
+    PROPOSERS_FIELD_NUMBER: _builtins.int
     pipeline: Global___Pipeline.ValueType
     """Steps to take. Unset: AUTO."""
     solver: _builtins.str
@@ -82,6 +85,13 @@ class SolveParameters(_message.Message):
         margin, holds as well. Unset: 5 seconds.
         """
 
+    @_builtins.property
+    def proposers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of proposers to ask as well: outside policies that are installed beside the service, as GetCapabilities lists them.
+        Each is waited for at most a quarter of the time budget; what it proposes is completed, verified, and kept only if best.
+        Empty: none.
+        """
+
     def __init__(
         self,
         *,
@@ -93,10 +103,11 @@ class SolveParameters(_message.Message):
         node_limit: _builtins.int | None = ...,
         threads: _builtins.int | None = ...,
         memory_limit_bytes: _builtins.int | None = ...,
+        proposers: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "relative_gap", b"relative_gap", "seed", b"seed", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "pipeline", b"pipeline", "relative_gap", b"relative_gap", "seed", b"seed", "solver", b"solver", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "pipeline", b"pipeline", "proposers", b"proposers", "relative_gap", b"relative_gap", "seed", b"seed", "solver", b"solver", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__memory_limit_bytes: _TypeAlias = _typing.Literal["memory_limit_bytes"]  # noqa: Y015
     _WhichOneofArgType__memory_limit_bytes: _TypeAlias = _typing.Literal["_memory_limit_bytes", b"_memory_limit_bytes"]  # noqa: Y015

@@ -671,6 +671,7 @@ class GetCapabilitiesResponse(_message.Message):
     MAXIMUM_REQUEST_BYTES_FIELD_NUMBER: _builtins.int
     MAXIMUM_TIME_BUDGET_FIELD_NUMBER: _builtins.int
     MAXIMUM_CONCURRENT_CALLS_FIELD_NUMBER: _builtins.int
+    PROPOSERS_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of the service, e.g. `gangplan 0.1.0`."""
     maximum_request_bytes: _builtins.int
@@ -697,6 +698,10 @@ class GetCapabilitiesResponse(_message.Message):
     def maximum_time_budget(self) -> _duration_pb2.Duration:
         """Longest time budget that is honoured; a longer one is cut to this. Unset: any."""
 
+    @_builtins.property
+    def proposers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the installed proposers, sorted, as SolveParameters takes them."""
+
     def __init__(
         self,
         *,
@@ -708,10 +713,11 @@ class GetCapabilitiesResponse(_message.Message):
         maximum_request_bytes: _builtins.int = ...,
         maximum_time_budget: _duration_pb2.Duration | None = ...,
         maximum_concurrent_calls: _builtins.int = ...,
+        proposers: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["default_parameters", b"default_parameters", "default_policy", b"default_policy", "maximum_time_budget", b"maximum_time_budget"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_parameters", b"default_parameters", "default_policy", b"default_policy", "maximum_concurrent_calls", b"maximum_concurrent_calls", "maximum_request_bytes", b"maximum_request_bytes", "maximum_time_budget", b"maximum_time_budget", "methods", b"methods", "planned", b"planned", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_parameters", b"default_parameters", "default_policy", b"default_policy", "maximum_concurrent_calls", b"maximum_concurrent_calls", "maximum_request_bytes", b"maximum_request_bytes", "maximum_time_budget", b"maximum_time_budget", "methods", b"methods", "planned", b"planned", "proposers", b"proposers", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

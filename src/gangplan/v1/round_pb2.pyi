@@ -58,7 +58,9 @@ class PlanRoundRequest(_message.Message):
     request_id: _builtins.str
     """The same id with the same content gives the same answer; with other content it is refused. Empty: no such promise."""
     warm_start: _builtins.bytes
-    """Planned. The warm_start of the last answer, unchanged. Empty: a cold start."""
+    """The warm_start of the last answer, unchanged: where the search for prices begins. Any answer's is valid here, also another
+    round's or cluster's. At most 1 MiB. Empty: a cold start.
+    """
     @_builtins.property
     def now(self) -> _timestamp_pb2.Timestamp:
         """The caller's time. Required."""
@@ -107,7 +109,7 @@ class PlanRoundRequest(_message.Message):
 
     @_builtins.property
     def previous_plan(self) -> _plan_pb2.Plan:
-        """Planned. The last plan, as a hint."""
+        """The last plan, or any other: what of it can still be done is completed, verified, and kept only if best. Unset: none."""
 
     @_builtins.property
     def reservations(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.Reservation]:
@@ -213,7 +215,7 @@ class PlanRoundResponse(_message.Message):
     verified: _builtins.bool
     """Always true: no plan leaves without passing the independent verifier."""
     warm_start: _builtins.bytes
-    """Opaque state for the next round's warm_start. Not filled yet."""
+    """Opaque state for the next round's warm_start: a few kilobytes."""
     version: _builtins.str
     """Version of the service, e.g. `gangplan 0.1.0`."""
     @_builtins.property

@@ -118,6 +118,7 @@ def _read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:
         statistics=MappingProxyType(dict(sorted(message.statistics.items()))),
         seed=message.seed,
         verified=message.verified,
+        warm_start=message.warm_start,
     )
 
 

@@ -18,7 +18,7 @@ _DEFAULT = PlanParameters()
 def read_parameters(
     message: parameters_pb2.SolveParameters, request_id: str, path: str, fields: Fields
 ) -> PlanParameters:
-    """The parameters; whether the solver exists is for the engine to say."""
+    """The parameters; whether solver and proposers exist is for the engine to say."""
     budget = _DEFAULT.time_budget_seconds
     if message.HasField("time_budget"):
         budget = fields.duration(message.time_budget, path, "time_budget", positive=True)
@@ -36,4 +36,14 @@ def read_parameters(
         relative_gap=fields.real(gap, path, "relative_gap", 0.0, 1.0),
         node_limit=node_limit,
         threads=fields.integer(threads, path, "threads", 1, limits.THREADS),
+        proposers=_proposers(message, path, fields),
     )
+
+
+def _proposers(message: parameters_pb2.SolveParameters, path: str, fields: Fields) -> tuple[str, ...]:
+    seen: dict[str, str] = {}
+    found = []
+    for index, given in enumerate(message.proposers):
+        found.append(fields.name(given, path, f"proposers[{index}]"))
+        fields.unique(seen, given, f"{path}proposers[{index}]")
+    return tuple(found)

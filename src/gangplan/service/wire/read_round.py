@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.warm_start import read_warm_start
+from gangplan.errors import InvalidInputError
 from gangplan.garbage import collector_held_off
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
@@ -59,6 +63,23 @@ def read_validate_plan_request(request: placement_service_pb2.ValidatePlanReques
     return round_, plan
 
 
+def _with_state(
+    parameters: PlanParameters, request: round_pb2.PlanRoundRequest, path: str, fields: Fields
+) -> PlanParameters:
+    """With what the request carries from the answer before."""
+    if not request.warm_start and not request.HasField("previous_plan"):
+        return parameters
+    try:
+        read_warm_start(request.warm_start)
+    except InvalidInputError as error:
+        for violation in error.violations:
+            fields.refuse(f"{path}{violation.field}", violation.description)
+    plan = None
+    if request.HasField("previous_plan"):
+        plan = read_actions(request.previous_plan, f"{path}previous_plan.", fields)
+    return replace(parameters, warm_start=request.warm_start, previous_plan=plan)
+
+
 def _read_round(
     request: round_pb2.PlanRoundRequest, path: str, fields: Fields
 ) -> tuple[Round, PlanParameters]:
@@ -95,4 +116,5 @@ def _read_round(
     policy = read_policy(request.policy, f"{path}policy.", fields)
     request_id = fields.text(request.request_id, path, "request_id")
     parameters = read_parameters(request.parameters, request_id, f"{path}parameters.", fields)
+    parameters = _with_state(parameters, request, path, fields)
     return Round(now, length, horizon, cluster, accelerators, queues, jobs, profiles, policy), parameters

@@ -36,6 +36,7 @@ def write_result(result: RoundResult, request_id: str = "", version: str = "") -
         seed=result.seed,
         verified=result.verified,
         version=version,
+        warm_start=result.warm_start,
     )
     message.plan.SetInParent()
     _add_actions(result.plan, message.plan)

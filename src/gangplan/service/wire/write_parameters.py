@@ -11,7 +11,7 @@ PIPELINE_NUMBERS = {name: number for number, name in PIPELINES.items()}
 
 
 def write_parameters(parameters: PlanParameters) -> parameters_pb2.SolveParameters:
-    """The parameters but for the request id, which the request itself carries."""
+    """The parameters but for what the request itself carries: its id, warm start and plan before."""
     message = parameters_pb2.SolveParameters(
         time_budget=to_duration(parameters.time_budget_seconds),
         solver=parameters.solver,
@@ -19,6 +19,7 @@ def write_parameters(parameters: PlanParameters) -> parameters_pb2.SolveParamete
         relative_gap=parameters.relative_gap,
         node_limit=parameters.node_limit,
         threads=parameters.threads,
+        proposers=parameters.proposers,
     )
     message.pipeline = PIPELINE_NUMBERS[parameters.pipeline]  # type: ignore[assignment]
     return message

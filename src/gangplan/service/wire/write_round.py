@@ -8,6 +8,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.service.wire.fold import fold
 from gangplan.service.wire.times import write_seconds
+from gangplan.service.wire.write_answer import write_plan
 from gangplan.service.wire.write_cluster import write_accelerator, write_cluster
 from gangplan.service.wire.write_job import write_job, write_profiles
 from gangplan.service.wire.write_parameters import write_parameters
@@ -43,6 +44,9 @@ def write_round(
     write_profiles(round_.profiles, request.profiles)
     if parameters is not None:
         request.parameters.CopyFrom(write_parameters(parameters))
+        request.warm_start = parameters.warm_start
+        if parameters.previous_plan is not None:
+            request.previous_plan.CopyFrom(write_plan(parameters.previous_plan))
     return request
 
 
