@@ -14,6 +14,7 @@ from gangplan.errors import (
     InvalidInputError,
     OverloadedError,
     ServiceError,
+    UnknownProposerError,
     UnknownSolverError,
 )
 
@@ -80,6 +81,9 @@ def explain(error: GangplanError) -> Exit:
             return Exit.INVALID_INPUT
         case UnknownSolverError():
             say(f"error: {error}. `gangplan solvers` lists them.")
+            return Exit.INVALID_INPUT
+        case UnknownProposerError():
+            say(f"error: {error}")
             return Exit.INVALID_INPUT
         case OverloadedError():
             say(f"error: {error}; try again in {error.retry_after_seconds:.1f} s")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gangplan.cli.durations import duration
 from gangplan.cli.exits import Exit, explained, say
 from gangplan.cli.output import Format, print_document
+
+if TYPE_CHECKING:
+    from gangplan.cli.render.progress import Progress
 
 
 class PipelineChoice(Enum):
@@ -55,6 +59,17 @@ def solve(
         Format,
         typer.Option("--output", "-o", help="json and yaml: the PlanRoundResponse and nothing else."),
     ] = Format.TABLE,
+    progress: Annotated[
+        bool, typer.Option("--progress", help="Show every improvement on standard error while it is found.")
+    ] = False,
+    proposer: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Installed proposer to ask as well; repeat for more.",
+            metavar="NAME",
+            show_default="the file's",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option(help="Exit with 4 when a job has no placement.")] = False,
     at: Annotated[
         int | None,
@@ -66,11 +81,20 @@ def solve(
     from gangplan.client import Client
     from gangplan.service.wire import read_result, write_round
 
+    if progress and address:
+        raise typer.BadParameter(
+            "a service answers once, when all is done; progress will come with StreamRound, "
+            "which is not built yet. Leave out --address or --progress",
+            param_hint="--progress",
+        )
+    shown = _progress() if progress else None
     # A solver process of our own gets ready while the file is read.
     with (
         Client(address)
         if address
-        else Client.in_process(start=pipeline is not PipelineChoice.GREEDY) as client
+        else Client.in_process(
+            start=pipeline is not PipelineChoice.GREEDY, on_stage=None if shown is None else shown.stage
+        ) as client
     ):
         given = read_input(file, at)
         parameters = given.parameters
@@ -82,8 +106,14 @@ def solve(
             parameters = replace(parameters, time_budget_seconds=time_limit)
         if seed is not None:
             parameters = replace(parameters, seed=seed)
-        response = client.send_round(write_round(given.round, parameters, compact=True))
-    result = read_result(response)
+        if proposer:
+            parameters = replace(parameters, proposers=tuple(dict.fromkeys(proposer)))
+        request = write_round(given.round, parameters, compact=True)
+        with shown or nullcontext():
+            response = client.send_round(request)
+            result = read_result(response)
+            if shown is not None:
+                shown.finish(result)
     if output is Format.TABLE:
         from gangplan.cli.render.answer import answer
         from gangplan.cli.render.console import print_answer
@@ -96,3 +126,9 @@ def solve(
     if strict and result.verdicts:
         say(f"{len(result.verdicts)} of {len(given.round.jobs)} jobs have no placement")
         raise typer.Exit(Exit.VIOLATED)
+
+
+def _progress() -> Progress:
+    from gangplan.cli.render.progress import Progress
+
+    return Progress()
