@@ -8,8 +8,8 @@ Two sides look at a round and share nothing but the domain, so that each can be 
   pools, ways to run, and what each is worth; ``instance.instance`` puts them together.
 * ``prices/``: what places cost, and the bound that this proves.
 * ``packing/``: from a decision to a plan. What is free (``occupancy``), plans without a solver (``fill``,
-  ``price_greedy``), counts to nodes (``bind``, ``resize``), devices (``placements``), who waits for whom (``waits``), actions
-  (``order``).
+  ``price_greedy``), counts to nodes (``bind``, ``resize``), devices (``placements``), who waits for
+  whom (``waits``), actions (``order``).
 * ``formulation/``: the integer programme. Columns (``layout``), ``rows``, ``formulate``, a plan as column
   values (``encode``), what row prices prove (``duality``), a second programme that binds better (``ease``).
 * ``program``: what solvers see of it; ``compiled``: loops as machine code.
