@@ -15,6 +15,7 @@ from gangplan.bench.formulations.rows import row_of
 from gangplan.bench.formulations.type_capacity import solve_type_capacity
 from gangplan.bench.runs import Row
 from gangplan.domain.round import Round
+from gangplan.engine.practice import compile_loops
 from gangplan.model.instance.instance import build_instance
 
 FORMULATIONS: Mapping[str, Formulation] = MappingProxyType(
@@ -33,7 +34,7 @@ WITHOUT_SOLVER = frozenset({"density-keep", "density-empty"})
 
 
 def run(round_: Round, formulation: str, solver: str, limits: Limits) -> Row:
-    """One formulation of one round by one solver, as one row.
+    """One formulation of one round by one solver, as one row; compiled loops are ready before it begins.
 
     Args:
         round_: a valid round.
@@ -46,6 +47,7 @@ def run(round_: Round, formulation: str, solver: str, limits: Limits) -> Row:
         UnknownSolverError: the backend is unknown or cannot be used here.
         BackendError: the solver failed.
     """
+    compile_loops()
     began = time.perf_counter()
     instance = build_instance(round_)
     seconds = time.perf_counter() - began
