@@ -52,7 +52,8 @@ class Choice(NamedTuple):
         best: shape (classes,), position of the best option; -1: none.
         best_profit: shape (classes,), its gain less its price.
         margin: shape (classes,), what keeping gains over ``best_profit``, tolls paid.
-        stays: shape (classes,), whether a running job stays.
+        kept: shape (classes,), the share of a running job that its nodes want to stay.
+        stays: shape (classes,), whether all of them do.
         stays_item: shape (items,).
         stays_gang: shape (gangs,).
         node_value, node_used: shape (nodes,), best worth with somebody staying, and devices in use.
@@ -66,6 +67,7 @@ class Choice(NamedTuple):
     best: IntArray
     best_profit: FloatArray
     margin: FloatArray
+    kept: FloatArray
     stays: BoolArray
     stays_item: BoolArray
     stays_gang: BoolArray
@@ -86,21 +88,25 @@ def evaluate(market: Market, wishes: Wishes, price: FloatArray, rent: FloatArray
     _margins(market, wishes, rent, choice)
     classes = len(wishes.members)
     for c in range(classes):
-        choice.stays[c] = wishes.kept[c]
+        choice.kept[c] = 0.0
         if market.fixed[c]:
+            choice.kept[c] = 1.0
             total += choice.margin[c]
     for i in range(len(market.loose)):
         c = market.loose[i]
-        choice.stays[c] = choice.margin[c] >= 0.0
-        total += max(0.0, choice.margin[c])
+        if choice.margin[c] >= 0.0:
+            choice.kept[c] = 1.0
+            total += choice.margin[c]
     choice.supply[:] = 0.0
     total += _settle_nodes(market, price, _worth(market, price), choice)
     for i in range(len(market.item_class)):
-        if not choice.stays_item[i]:
-            choice.stays[market.item_class[i]] = False
+        if choice.stays_item[i]:
+            choice.kept[market.item_class[i]] += market.item_share[i]
     for g in range(len(market.gang_class)):
-        if not choice.stays_gang[g]:
-            choice.stays[market.gang_class[g]] = False
+        if choice.stays_gang[g]:
+            choice.kept[market.gang_class[g]] = 1.0
+    for c in range(classes):
+        choice.stays[c] = choice.kept[c] > 1.0 - 1e-9
     _count(market, wishes, choice)
     return total
 
@@ -415,14 +421,14 @@ def _count(market: Market, wishes: Wishes, choice: Choice) -> None:
     choice.demand[:] = 0.0
     choice.held[:] = 0.0
     for c in range(len(wishes.members)):
-        if choice.stays[c]:
+        kept = choice.kept[c]
+        if kept > 0.0:
             for i in range(market.kept_limit_start[c], market.kept_limit_start[c + 1]):
-                choice.held[market.kept_limit[i]] += market.kept_devices[i]
-            continue
-        if choice.best[c] < 0:
+                choice.held[market.kept_limit[i]] += kept * market.kept_devices[i]
+        number = wishes.members[c] - kept
+        if choice.best[c] < 0 or number <= 0.0:
             continue
         o = wishes.option[choice.best[c]]
-        number = wishes.members[c]
         for i in range(market.class_limit_start[c], market.class_limit_start[c + 1]):
             limit = market.class_limit[i]
             choice.held[limit] += number * market.option_devices[o, market.limit_type[limit]]

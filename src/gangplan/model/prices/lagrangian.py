@@ -163,7 +163,7 @@ class PriceSearch:
         self.chosen *= 1.0 - _FORGET
         taken = choice.best[(choice.best >= 0) & ~choice.stays]
         self.chosen[taken] += _FORGET
-        self.kept_share += _FORGET * (choice.stays - self.kept_share)
+        self.kept_share += _FORGET * (choice.kept - self.kept_share)
 
     def prices(self) -> Prices:
         """What the best prices say of every option and kept job; what is refused costs what it brings."""
@@ -221,6 +221,7 @@ def _empty_choice(instance: Instance, market: Market) -> Choice:
         best=np.full(classes, -1, dtype=np.int64),
         best_profit=np.zeros(classes),
         margin=np.zeros(classes),
+        kept=np.zeros(classes),
         stays=np.zeros(classes, dtype=np.bool_),
         stays_item=np.zeros(len(market.item_class), dtype=np.bool_),
         stays_gang=np.zeros(len(market.gang_class), dtype=np.bool_),

@@ -66,7 +66,7 @@ class Market(NamedTuple):
         gang_node_start, gang_node: by gang: its nodes.
         gang_host: shape (gangs, 2), CPU and memory that they hold.
         loose: classes that may stay and hold no device in the market.
-        fixed: classes that must stay.
+        fixed: classes that must stay, or must run and fit nowhere else.
         kept_limit_start, kept_limit, kept_devices: by class: limits, and what it holds now under each.
     """
 
@@ -299,7 +299,10 @@ class _Places:
         self.node = mine
         index = np.full(len(nodes.nodes), -1, dtype=np.int64)
         index[mine] = np.arange(len(mine))
-        self.fixed = np.array([c.must_stay for c in instance.classes], dtype=np.bool_)
+        can_run = np.array([goods.reachable(option) for option in instance.distinct], dtype=np.bool_)
+        elsewhere = np.zeros(len(instance.classes), dtype=np.bool_)
+        elsewhere[instance.option_class[can_run[instance.option]]] = True
+        self.fixed = np.array([c.must_run for c in instance.classes], dtype=np.bool_) & ~elsewhere
         free = nodes.capacity[mine].copy()
         cell = self._cells(instance, mine)
         alone: list[list[tuple[int, int, float, int, int]]] = [[] for _ in mine]
