@@ -12,6 +12,7 @@ import grpc.aio
 import pytest
 
 from gangplan.client import Client
+from gangplan.domain.plan import Stage
 from gangplan.errors import ServiceError
 from gangplan.v1 import placement_service_pb2
 
@@ -124,3 +125,45 @@ def test_in_process_the_smaller_calls_answer_too(make_round: Any) -> None:
         assert client.validate_plan(round_, plan).valid
         assert {solver.name for solver in client.list_solvers()} >= {"highs", "cpsat"}
         assert client.get_capabilities().maximum_concurrent_calls > 0
+
+
+def test_in_process_an_unknown_proposer_is_refused(make_round: Any) -> None:
+    with Client.in_process(start=False) as client, pytest.raises(ServiceError, match="oracle") as caught:
+        client.plan_round(make_round(), pipeline="greedy", proposers=("oracle",))
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert [violation.field for violation in caught.value.violations] == ["parameters.proposers"]
+
+
+def test_in_process_a_round_begins_where_the_last_one_ended(make_round: Any) -> None:
+    round_ = make_round()
+    with Client.in_process(start=False) as client:
+        first = client.plan_round(round_, pipeline="greedy")
+        assert first.warm_start
+        again = client.plan_round(
+            round_, pipeline="greedy", warm_start=first.warm_start, previous_plan=first.plan
+        )
+        assert again.plan == first.plan
+        assert "previous_plan" in [stage.name for stage in again.stages]
+        with pytest.raises(ServiceError) as caught:
+            client.plan_round(round_, pipeline="greedy", warm_start=b"state")
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert [violation.field for violation in caught.value.violations] == ["warm_start"]
+
+
+def test_in_process_stages_are_told_while_the_round_is_planned(make_round: Any) -> None:
+    told: list[Stage] = []
+    with Client.in_process(start=False, on_stage=told.append) as client:
+        result = client.plan_round(make_round(), pipeline="greedy")
+    assert [stage.name for stage in told] == [stage.name for stage in result.stages]
+    assert [stage.seconds for stage in told] == pytest.approx(
+        [stage.seconds for stage in result.stages], abs=1e-6
+    )
+    assert told[0].name == "keep_and_fill"
+
+
+def test_installed_proposers_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gangplan.engine import proposers
+
+    monkeypatch.setattr(proposers, "installed", lambda: {"second": "a:b", "first": "c:d"})
+    with Client.in_process(start=False) as client:
+        assert client.get_capabilities().proposers == ("first", "second")

@@ -10,6 +10,7 @@ from gangplan.errors import (
     FieldViolation,
     InvalidInputError,
     OverloadedError,
+    UnknownProposerError,
     UnknownSolverError,
     UnsupportedFieldError,
 )
@@ -33,6 +34,7 @@ VIOLATIONS = (FieldViolation("jobs[0].name", "is used twice"), FieldViolation("n
         (InvalidInputError(VIOLATIONS), code_pb2.INVALID_ARGUMENT, "INVALID_INPUT"),
         (UnsupportedFieldError(VIOLATIONS), code_pb2.INVALID_ARGUMENT, "UNSUPPORTED_FIELD"),
         (UnknownSolverError("no solver 'x'"), code_pb2.INVALID_ARGUMENT, "UNKNOWN_SOLVER"),
+        (UnknownProposerError("no proposer 'x'"), code_pb2.INVALID_ARGUMENT, "UNKNOWN_PROPOSER"),
         (OverloadedError("full", 1.5), code_pb2.RESOURCE_EXHAUSTED, "OVERLOADED"),
         (BackendError("secret"), code_pb2.INTERNAL, "BACKEND_FAILED"),
         (ZeroDivisionError("secret"), code_pb2.INTERNAL, "INTERNAL"),
