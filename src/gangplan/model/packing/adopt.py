@@ -214,7 +214,6 @@ def _is_way(instance: Instance, k: int, spots: tuple[Spot, ...]) -> bool:
     pools = instance.pools.pool_of[nodes]
     if (pools < 0).any():
         return False
-    left = {demand: demand.multiplicity for demand in option.demands}
     for (_, tasks), pool in zip(spots, pools.tolist(), strict=True):
         covered = [0] * len(tasks)
         for demand in option.demands:
@@ -222,11 +221,10 @@ def _is_way(instance: Instance, k: int, spots: tuple[Spot, ...]) -> bool:
             copies = tasks[g] // demand.tasks[g]
             if copies and instance.block_pools[instance.block_index[demand.block], pool] < copies:
                 return False
-            left[demand] -= copies
             covered = [had + copies * count for had, count in zip(covered, demand.tasks, strict=True)]
         if tuple(covered) != tasks:
             return False
-    return not any(left.values())
+    return True
 
 
 def _nested(instance: Instance, j: int, spots: tuple[Spot, ...]) -> bool:
