@@ -347,3 +347,20 @@ def test_an_action_says_what_it_was_matched_to() -> None:
     action: Action = next(iter(planned(TRAP, previous_plan=PAIRS).plan.actions))
     assert action.placements[0].devices
     assert action.scope == "node"
+
+
+def test_the_greedy_moves_nobody_who_may_not_move(told: Callable[..., Told]) -> None:
+    """Prices at which who runs had better leave: it leaves for good, or stays."""
+    elastic = group(count=2, counts=(1, 2, 3, 4), gpus=1)
+    round_ = round_of(
+        CROWDED,
+        [
+            job("x", elastic, running=at("a", (0, 1)), capabilities=Capabilities(movable=False)),
+            job("large", group(gpus=4), weight=3.0),
+            job("larger", group(gpus=4), weight=4.0),
+        ],
+    )
+    told("dear", lambda *_: Proposal(device_prices={H: 2.0}))
+    result = planned(round_, "dear")
+    assert "rejected" not in result.detail, result.detail
+    assert kinds(result) == {"x": "EVICT", "large": "PLACE", "larger": "PLACE"}

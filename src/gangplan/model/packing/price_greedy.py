@@ -25,7 +25,7 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     leaving = leaving[: instance.round.policy.disruption_limit]
     staying = set(kept) - set(leaving)
     occupancy = Occupancy(instance, staying)
-    profit = instance.gain - prices.option_cost
+    profit = _profit(instance, prices)
     placed: dict[int, Placed] = {}
     for k in _best_options(instance, profit, staying):
         members = list(instance.classes[int(instance.option_class[k])].jobs)
@@ -38,9 +38,21 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
 
 def by_profit(instance: Instance, prices: Prices) -> IntArray:
     """Positions of options that are worth more than waiting, by profit per device, best first."""
-    profit = instance.gain - prices.option_cost
+    profit = _profit(instance, prices)
     order = np.lexsort((np.arange(len(profit)), -profit / shares(instance)))
     return order[(instance.gain[order] > 0.0) & np.isfinite(profit[order])]
+
+
+def _profit(instance: Instance, prices: Prices) -> FloatArray:
+    """What every option is worth at the prices, shape (options,).
+
+    ``-inf`` where a running job may not move: it is resized in place or not at all (decision 18).
+    """
+    rooted = np.array(
+        [c.kept and not instance.jobs[c.jobs[0]].capabilities.movable for c in instance.classes],
+        dtype=np.bool_,
+    )
+    return np.where(rooted[instance.option_class], -np.inf, instance.gain - prices.option_cost)
 
 
 def _best_options(instance: Instance, profit: FloatArray, staying: set[int]) -> list[int]:
