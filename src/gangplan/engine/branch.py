@@ -7,29 +7,28 @@ fell to 0.5 % in four searches (L, half occupied), and 0.20 % to 0.02 % in six (
 from __future__ import annotations
 
 from gangplan.engine.judge import Judge
+from gangplan.engine.steps import Ladder
 from gangplan.model.packing.assignment import worth
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.branching import Branching
 from gangplan.model.prices.lagrangian import PriceSearch
 
-_FRUITLESS = 3
-"""Expansions in a row that bring neither a better plan nor a clearly lower bound, after which it ends."""
 _PROGRESS = 2e-5
-_SHARE = 0.25
-"""Share of the budget's remaining time that it may take."""
 
 
-def branch(judge: Judge, search: PriceSearch) -> int:
-    """Branch while that brings something; the searches made."""
+def branch(judge: Judge, search: PriceSearch, how: Ladder) -> int:
+    """Branch while that brings a better plan or a clearly lower bound; the searches made."""
     assert judge.best is not None
     branching = Branching(search)
-    end = judge.budget.less((1.0 - _SHARE) * judge.budget.remaining) if judge.budget.limited else judge.budget
+    end = judge.budget
+    if end.limited:
+        end = end.less((1.0 - how.branching_share) * end.remaining)
 
     def stop() -> bool:
         return judge.hurried or end.exhausted
 
     fruitless = 0
-    while fruitless < _FRUITLESS and not stop() and judge.best.value < judge.bound:
+    while fruitless < how.fruitless and not stop() and judge.best.value < judge.bound:
         value, bound = judge.best.value, judge.bound
         with judge.budget.phase("branch"):
             found = branching.expand(judge.best.value, stop)

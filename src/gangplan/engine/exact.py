@@ -11,7 +11,7 @@ from gangplan.engine.ask import Asking
 from gangplan.engine.ceilings import Ceilings
 from gangplan.engine.judge import Judge
 from gangplan.engine.sift import sift
-from gangplan.engine.steps import Integrality, Step, ladder
+from gangplan.engine.steps import Integrality, Ladder, Step
 from gangplan.model.formulation.ease import ease
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.formulate import formulate
@@ -26,6 +26,8 @@ _OPTIMAL = 1e-6
 _FEASIBLE = 1e-6
 _EASE_GAP = 0.01
 _RESIZE_PASSES = 3
+_PRECISE = 0.02
+"""A reduced programme need not be solved closer than this share of the gap that is open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +51,7 @@ class Exact:
     steps: int = 0
 
 
-def solve_exactly(judge: Judge, asking: Asking, prices: Prices) -> Exact:
+def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder) -> Exact:
     """Solve the programme within what the budget leaves for it, and bind every solution."""
     if asking.parameters.pipeline == "greedy":
         return Exact(None, TerminationLimit.NONE, "", None)
@@ -58,7 +60,7 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices) -> Exact:
     with judge.budget.phase("formulate"):
         layout = build_layout(judge.instance)
         search = _Search(judge, asking, layout, formulate(layout), prices)
-    return search.run()
+    return search.run(how)
 
 
 class _Search:
@@ -76,13 +78,12 @@ class _Search:
         self.solution: Solution | None = None
         self.unbound = 0
 
-    def run(self) -> Exact:
+    def run(self, how: Ladder) -> Exact:
         """Take the steps of the ladder until the optimum is proved or time is up."""
-        chosen = ladder(self.program.columns)
-        if not self._within(chosen.sift):
+        if not self._within(how.sift):
             self._sift()
         done = 0
-        for step in chosen.steps:
+        for step in how.steps:
             if not self._take(step):
                 break
             done += 1
@@ -103,9 +104,13 @@ class _Search:
         assert self.judge.best is not None
         return self.judge.best.value
 
-    def _within(self, gap: float) -> bool:
+    @property
+    def _gap(self) -> float:
         bound = self.judge.bound
-        return bound - self._value <= gap * max(1.0, abs(bound))
+        return (bound - self._value) / max(1.0, abs(bound))
+
+    def _within(self, gap: float) -> bool:
+        return self._gap <= gap
 
     def _sift(self) -> None:
         """The relaxation's bound, and what it says of every option."""
@@ -130,7 +135,10 @@ class _Search:
         reduced = self.program if kept.all() else self.program.restricted(kept)
         if step.integrality is Integrality.LARGE:
             reduced = replace(reduced, integer=large_columns(self.layout)[kept])
-        solution = self.asking.solve(reduced, None if start is None else start[kept], share=step.share)
+        gap = None if kept.all() else max(self.asking.parameters.relative_gap, _PRECISE * self._gap)
+        solution = self.asking.solve(
+            reduced, None if start is None else start[kept], share=step.share, relative_gap=gap
+        )
         if solution is None:
             return False
         self.solution = solution

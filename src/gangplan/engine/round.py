@@ -17,6 +17,7 @@ from gangplan.engine.practice import compile_loops
 from gangplan.engine.propose import consider_proposals
 from gangplan.engine.proposers import ask
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
+from gangplan.engine.steps import ladder
 from gangplan.engine.take_back import take_back
 from gangplan.engine.warm_start import improve, read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
@@ -82,9 +83,10 @@ def plan_round(
         judge.consider("greedy", priced)
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     asking = Asking(judge, parameters, runner or InProcessRunner(), cancellation)
+    how = ladder(len(instance.option))
     if parameters.pipeline != "greedy":
-        branch(judge, search)
-    exact = solve_exactly(judge, asking, prices)
+        branch(judge, search, how)
+    exact = solve_exactly(judge, asking, prices, how)
     with budget.phase("take_back"):
         taken_back = take_back(judge, judge.best or floor, floor)
     return answer(judge, parameters, floor, exact, taken_back, write_warm_start(search))

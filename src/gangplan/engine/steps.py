@@ -33,33 +33,51 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The steps for programmes of up to ``columns`` columns, one after the other.
+    """What is done for rounds of up to ``options`` options, after the price greedy, one after the other.
 
-    A step that proves the optimum is the last.
+    Whatever proves the optimum is the last.
 
     Attributes:
-        columns: largest size.
-        sift: relative gap above which the linear relaxation is solved first.
+        options: largest size.
+        fruitless: branching on large gangs ends after so many expansions in a row without progress.
+        branching_share: how much of the time that is left branching may take.
+        sift: relative gap above which the linear relaxation is solved before any programme.
         steps: the programmes.
     """
 
-    columns: float
+    options: float
+    fruitless: int
+    branching_share: float
     sift: float
     steps: tuple[Step, ...]
 
 
 LADDERS = (
-    Ladder(1_200, sift=math.inf, steps=(Step(math.inf, 1.0),)),
-    Ladder(6_000, sift=2e-4, steps=(Step(300, 0.4), Step(math.inf, 1.0))),
-    Ladder(20_000, sift=2e-4, steps=(Step(300, 0.4), Step(1_500, 0.5), Step(math.inf, 1.0))),
+    Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, steps=(Step(math.inf, 1.0),)),
+    Ladder(
+        6_000,
+        fruitless=2,
+        branching_share=0.25,
+        sift=2e-4,
+        steps=(Step(100, 0.4), Step(math.inf, 1.0)),
+    ),
+    Ladder(
+        20_000,
+        fruitless=3,
+        branching_share=0.25,
+        sift=2e-4,
+        steps=(Step(50, 0.4), Step(500, 0.5), Step(math.inf, 1.0)),
+    ),
     Ladder(
         math.inf,
+        fruitless=6,
+        branching_share=0.6,
         sift=5e-3,
-        steps=(Step(500, 0.4, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
+        steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
     ),
 )
 
 
-def ladder(columns: int) -> Ladder:
-    """The steps for a programme of that many columns."""
-    return next(each for each in LADDERS if columns <= each.columns)
+def ladder(options: int) -> Ladder:
+    """What is done for a round of that many options."""
+    return next(each for each in LADDERS if options <= each.options)
