@@ -20,6 +20,7 @@ from gangplan.engine import proposers
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.proposers import Proposal
 from gangplan.engine.round import plan_round
+from gangplan.engine.runner import Cancellation
 from gangplan.errors import UnknownProposerError
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import act, at, group, job, node, plan_of, round_of
@@ -153,6 +154,21 @@ def test_a_proposer_that_hangs_is_waited_for_a_share_of_the_budget_and_not_asked
     _LET_GO.set()
     proposers._hanging["slow"].join(HANG_SECONDS)
     assert planned(TRAP, "slow", seconds=60.0).quality.objective == 8.0
+
+
+def test_nobody_is_waited_for_in_a_round_that_is_called_off(told: Callable[..., Told]) -> None:
+    planned()
+    told("slow", hangs)
+    cancellation = Cancellation()
+    timer = threading.Timer(0.3, cancellation.cancel)
+    timer.start()
+    began = time.monotonic()
+    how = PlanParameters(time_budget_seconds=60.0, proposers=("slow",))
+    result = plan_round(TRAP, how, cancellation=cancellation)
+    timer.join()
+    assert time.monotonic() - began < 60.0 * proposers.SHARE / 2
+    assert verify(TRAP, result.plan).violations == ()
+    assert "proposer 'slow' did not answer in time" in result.detail
 
 
 def test_a_good_plan_wins(told: Callable[..., Told]) -> None:

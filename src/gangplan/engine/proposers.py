@@ -42,6 +42,7 @@ from typing import Protocol
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
+from gangplan.engine.runner import Cancellation
 from gangplan.errors import UnknownProposerError
 
 ENTRY_POINT_GROUP = "gangplan.proposers"
@@ -50,6 +51,8 @@ SHARE = 0.25
 """Share of the budget up to which proposers are waited for, all together, from the start of the round."""
 MOST_SECONDS = 60.0
 """How long they are waited for where the round has no time limit."""
+
+_POLL_SECONDS = 0.02
 
 _hanging: dict[str, threading.Thread] = {}
 """The last thread of each proposer that did not answer in time; while it lives, it is not asked again."""
@@ -111,11 +114,13 @@ class Asked:
 
     Attributes:
         until: reading of the monotonic clock up to which they are waited for.
+        cancellation: of the round; nobody is waited for any more once it is given.
         calls: who was asked, in order of the request.
         failures: who could not be asked, one sentence each.
     """
 
     until: float
+    cancellation: Cancellation | None = None
     calls: list[_Call] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
@@ -123,7 +128,7 @@ class Asked:
         """What came in time, in order of the request; the failures then say what became of the others."""
         found = []
         for call in self.calls:
-            call.thread.join(max(0.0, self.until - time.monotonic()))
+            self._wait(call.thread)
             if call.thread.is_alive():
                 _hanging[call.name] = call.thread
                 self.failures.append(f"proposer {call.name!r} did not answer in time")
@@ -134,8 +139,16 @@ class Asked:
         self.calls.clear()
         return found
 
+    def _wait(self, thread: threading.Thread) -> None:
+        while thread.is_alive() and (left := self.until - time.monotonic()) > 0.0:
+            if self.cancellation is not None and self.cancellation.cancelled:
+                return
+            thread.join(min(left, _POLL_SECONDS))
 
-def ask(round_: Round, wanted: Sequence[str], budget: Budget) -> Asked:
+
+def ask(
+    round_: Round, wanted: Sequence[str], budget: Budget, cancellation: Cancellation | None = None
+) -> Asked:
     """Have proposers begin, each in a thread of its own that never keeps the process alive.
 
     Raises:
@@ -143,7 +156,7 @@ def ask(round_: Round, wanted: Sequence[str], budget: Budget) -> Asked:
     """
     require(wanted)
     seconds = SHARE * budget.remaining if budget.limited else MOST_SECONDS
-    asked = Asked(time.monotonic() + seconds)
+    asked = Asked(time.monotonic() + seconds, cancellation)
     for name in dict.fromkeys(wanted):
         before = _hanging.get(name)
         if before is not None and before.is_alive():

@@ -63,7 +63,8 @@ def plan_round(
     if budget is None:
         compile_loops()  # once in a process, and before the clock runs
         budget = Budget(parameters.time_budget_seconds)
-    warm, asked = read_warm_start(parameters.warm_start), ask(round_, parameters.proposers, budget)
+    warm = read_warm_start(parameters.warm_start)
+    asked = ask(round_, parameters.proposers, budget, cancellation)
     with budget.phase("instance"):
         instance, facts = build_instance(round_), round_facts(round_)
     judge = Judge(instance, facts, budget, on_stage)
