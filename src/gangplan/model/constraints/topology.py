@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.model.formulation.layout import Domain, GangKind, GangRoom, Layout
+    from gangplan.model.program import FloatArray, IntArray
     from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
 
@@ -78,9 +80,6 @@ def _whole(group: TaskGroup, holding: Holding, reading: Reading) -> bool:
     )
 
 
-_Lift = tuple[int, int, float]
-"""Column of a room, column of a kept job, and the groups that the job costs."""
-
 LIFTED_ROWS = 4_000
 """Most lifted rows: those of the largest groups first, which a single job prevents. Without a limit XL has
 24,000 of them, four fifths of all rows, and a reduced programme takes four times as long."""
@@ -99,58 +98,112 @@ def rows(layout: Layout) -> Rows:
     for kind in layout.kind_columns:
         if kind[2]:
             _apart_rows(layout, kind, domains.get(kind, {}), found)
-    lifted = [_gang_room_rows(layout, room, found) for room in layout.gang_rooms]
+    shapes = _shapes(layout)
+    lifted = [_gang_room_rows(room, shapes[room.pools, room.devices], found) for room in layout.gang_rooms]
     left = LIFTED_ROWS
-    for most, lifts in sorted(lifted, key=lambda item: item[0]):
-        left -= len(lifts)
+    for lift in sorted(lifted, key=lambda lift: lift.most):
+        left -= len(lift.keep)
         if left < 0:
             break
-        for room_column, keep_column, loss in lifts:
-            found.add([(room_column, 1.0), (keep_column, loss)], upper=float(most))
+        found.add_pairs(lift.column, 1.0, lift.keep, lift.loss, upper=float(lift.most))
     return found
 
 
-def _gang_room_rows(layout: Layout, room: GangRoom, found: Rows) -> tuple[int, list[_Lift]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """What rooms for groups of whole nodes have in common, whatever the groups' size.
+
+    Attributes:
+        gangs: columns of the gangs that can only lie here, and how many nodes each takes.
+        whole: nodes there are.
+        free: nodes that no running job holds, or that are idle by what ``held`` says.
+        held_columns, held: columns of jobs and rooms that change that number, and by how much.
+        keep, nodes: columns of jobs that may stay, and how many of the nodes each holds in part.
+    """
+
+    gangs: tuple[tuple[int, int], ...]
+    whole: int
+    free: int
+    held_columns: IntArray
+    held: FloatArray
+    keep: IntArray
+    nodes: IntArray
+
+
+class _Lifts(NamedTuple):
+    """Rows lifted once for every job that may stay: columns of a room and of jobs, and their losses."""
+
+    most: int
+    column: int
+    keep: IntArray
+    loss: FloatArray
+
+
+def _shapes(layout: Layout) -> dict[tuple[tuple[int, ...], int], _Shape]:
+    """By pools and devices of a node of every gang room."""
+    inside_of: dict[tuple[int, int], list[tuple[int, int, int, frozenset[int]]]] = defaultdict(list)
+    for order, ((kind, domain), column) in enumerate(layout.gang_column.items()):
+        if len(kind[1]) > 1:
+            continue
+        block, multiplicity = kind[1][0]
+        pools = [p for p, _ in layout.flow_pools[flow_of(kind, block, domain)]]
+        if pools:
+            devices = layout.instance.blocks[block].demand[0]
+            inside_of[devices, pools[0]].append((order, column, multiplicity, frozenset(pools)))
+    found: dict[tuple[tuple[int, ...], int], _Shape] = {}
+    for room in layout.gang_rooms:
+        if (room.pools, room.devices) not in found:
+            inside = set(room.pools)
+            near = [gang for p in room.pools for gang in inside_of.get((room.devices, p), ())]
+            gangs = sorted(gang[:3] for gang in near if gang[3] <= inside)
+            asking = tuple((column, multiplicity) for _, column, multiplicity in gangs)
+            found[room.pools, room.devices] = _shape(layout, room, asking)
+    return found
+
+
+def _shape(layout: Layout, room: GangRoom, gangs: tuple[tuple[int, int], ...]) -> _Shape:
+    instance = layout.instance
+    whole = int(instance.pools.size[list(room.pools)].sum())
+    free = whole
+    held: dict[int, float] = {}
+    nodes_of: dict[int, int] = {}
+    for pool in room.pools:
+        for one in layout.rooms.get((pool, room.devices), ()):
+            free -= 1
+            if one.column >= 0:
+                held[one.column] = -1.0
+            else:
+                free += one.constant
+            for c, loss in one.keep:
+                nodes_of[c] = nodes_of.get(c, 0) + 1
+                if one.column < 0:
+                    column = int(layout.keep_column[c])
+                    held[column] = held.get(column, 0.0) + loss
+    return _Shape(
+        gangs=gangs,
+        whole=whole,
+        free=free,
+        held_columns=np.array(list(held), dtype=np.int64),
+        held=np.array(list(held.values()), dtype=np.float64),
+        keep=layout.keep_column[np.array(list(nodes_of), dtype=np.int64)],
+        nodes=np.array(list(nodes_of.values()), dtype=np.int64),
+    )
+
+
+def _gang_room_rows(room: GangRoom, shape: _Shape, found: Rows) -> _Lifts:
     """Gangs of m whole nodes count ``floor(m / nodes)`` groups; a domain has so many as its free nodes make.
 
     As in the nested rows of a pool, with whole nodes as the unit (formulation, section 1, rows 4 and 6).
     Returns the most groups there can be, and the row lifted once for every job that may stay.
     """
-    instance = layout.instance
-    inside = set(room.pools)
-    asked: list[tuple[int, float]] = [(room.column, -1.0)]
-    for (kind, domain), column in layout.gang_column.items():
-        block, multiplicity = kind[1][0]
-        if len(kind[1]) > 1 or instance.blocks[block].demand[0] != room.devices:
-            continue
-        places = layout.flow_pools[flow_of(kind, block, domain)]
-        if places and all(p in inside for p, _ in places):
-            asked.append((column, float(multiplicity // room.nodes)))
-    found.add(asked, upper=0.0)
-
-    free = 0
-    held: list[tuple[int, float]] = []
-    nodes_of: dict[int, int] = defaultdict(int)
-    for pool in room.pools:
-        rooms = layout.rooms.get((pool, room.devices), ())
-        free += int(instance.pools.size[pool]) - len(rooms)
-        for one in rooms:
-            if one.column >= 0:
-                held.append((one.column, -1.0))
-            else:
-                free += one.constant
-                held.extend((int(layout.keep_column[c]), float(loss)) for c, loss in one.keep)
-            for c, _ in one.keep:
-                nodes_of[c] += 1
-    found.add([(room.column, float(room.nodes)), *held], upper=float(free))
-    whole = int(instance.pools.size[list(room.pools)].sum())
-    most = whole // room.nodes
-    lifts = []
-    for c, nodes in nodes_of.items():
-        loss = most - (whole - nodes) // room.nodes
-        if loss * room.nodes > nodes:
-            lifts.append((room.column, int(layout.keep_column[c]), float(loss)))
-    return most, lifts
+    asked = [(column, float(multiplicity // room.nodes)) for column, multiplicity in shape.gangs]
+    found.add([(room.column, -1.0), *asked], upper=0.0)
+    columns = np.append(room.column, shape.held_columns)
+    found.add_arrays(columns, np.append(float(room.nodes), shape.held), upper=float(shape.free))
+    most = shape.whole // room.nodes
+    loss = most - (shape.whole - shape.nodes) // room.nodes
+    tighter = loss * room.nodes > shape.nodes
+    return _Lifts(most, room.column, shape.keep[tighter], loss[tighter].astype(np.float64))
 
 
 def _apart_rows(layout: Layout, kind: GangKind, domains: Mapping[Domain, int], found: Rows) -> None:

@@ -78,5 +78,18 @@ class Rows:
         self.lower.extend(lower[some].tolist())
         self.upper.extend(upper[some].tolist())
 
+    def add_pairs(
+        self, first: int, value: float, others: IntArray, values: FloatArray, upper: float = INFINITY
+    ) -> None:
+        """Add one row of two entries, ``first`` and one of the ``others``, for each of these; no zeros."""
+        number = len(others)
+        columns, both = np.full((number, 2), first, dtype=np.int64), np.full((number, 2), value)
+        columns[:, 1], both[:, 1] = others, values
+        self.start.extend(range(len(self.column) + 2, len(self.column) + 2 * number + 1, 2))
+        self.column.extend(columns.ravel().tolist())
+        self.value.extend(both.ravel().tolist())
+        self.lower.extend([-INFINITY] * number)
+        self.upper.extend([upper] * number)
+
     def __len__(self) -> int:
         return len(self.lower)
