@@ -17,8 +17,8 @@ from gangplan.engine.practice import compile_loops
 from gangplan.engine.propose import consider_proposals
 from gangplan.engine.proposers import ask
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
+from gangplan.engine.settle import settle
 from gangplan.engine.steps import ladder
-from gangplan.engine.take_back import take_back
 from gangplan.engine.warm_start import improve, read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
 from gangplan.garbage import collector_held_off
@@ -89,5 +89,5 @@ def plan_round(
         branch(judge, search, how)
     exact = solve_exactly(judge, asking, prices, how)
     with budget.phase("take_back"):
-        taken_back = take_back(judge, judge.best or floor, floor)
-    return answer(judge, parameters, floor, exact, taken_back, write_warm_start(search))
+        settled = settle(judge, search, judge.best or floor, floor)
+    return answer(judge, parameters, floor, exact, settled, write_warm_start(search))

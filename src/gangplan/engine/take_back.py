@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.engine.judge import Candidate, Judge
-from gangplan.model.packing.assignment import Assignment
+from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
 from gangplan.model.terms import terms
@@ -23,6 +23,8 @@ from gangplan.model.verifier.outcome import Outcome, Status
 _DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 _TOLERANCE = 1e-9
 _PASSES = 4
+_PARTS = 12
+"""Most parts of a bundle that are taken back one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,52 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
         ]
         if not poor:
             break
+        if not last and (thinned := _thin(judge, candidate, floor, poor)) is not None:
+            actions += _disruptions(candidate) - _disruptions(thinned)
+            bundles += 1
+            candidate = thinned
+            continue
         reverted = None if last or judge.hurried else _revert_all(judge, candidate, poor, paying)
         candidate, done = reverted or (floor, poor)
         bundles += len(done)
         actions += sum(1 for bundle in done for action in bundle if _is_chosen(action))
     return TakenBack(candidate, bundles, actions)
+
+
+def _disruptions(candidate: Candidate) -> int:
+    return sum(1 for action in candidate.plan.actions if _is_chosen(action))
+
+
+def _thin(
+    judge: Judge, candidate: Candidate, floor: Candidate, poor: list[tuple[Action, ...]]
+) -> Candidate | None:
+    """Take back parts of poor bundles that share a quota at most, until the rest pays; None: it never does.
+
+    One exchange that does not pay, or whose jobs soon end, would else drag down every other that its queue
+    has room for. Parts that do not pay alone go first, then those of the shortest horizon.
+    """
+    parts = []
+    mixed = set().union(*(_jobs(bundle) for bundle in poor))
+    for part in _bundles(judge, candidate, floor, by_quota=False):
+        jobs = _jobs(part)
+        if jobs <= mixed:
+            pays = _gain(judge, candidate, floor, jobs) > _TOLERANCE
+            horizon = min(judge.facts.jobs[action.job].horizon for action in part if _is_chosen(action))
+            parts.append((pays, horizon, part))
+    if len(parts) <= len(poor):
+        return None
+    parts.sort(key=lambda each: each[:2])
+    for _, _, part in parts[: min(_PARTS, len(parts) - 1)]:
+        if judge.hurried:
+            return None
+        alone = _revert(judge, candidate, list(part))
+        if alone is None:
+            continue
+        candidate = alone
+        left = [bundle for bundle in _bundles(judge, candidate, floor) if _jobs(bundle) & mixed]
+        if left and all(_gain(judge, candidate, floor, _jobs(bundle)) > _TOLERANCE for bundle in left):
+            return candidate
+    return None
 
 
 def _jobs(bundle: tuple[Action, ...]) -> frozenset[str]:
@@ -107,8 +150,10 @@ def _earns_more(judge: Judge, candidate: Candidate, other: Candidate) -> bool:
     return _gain(judge, candidate, other, differing) > _TOLERANCE
 
 
-def _bundles(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Action, ...]]:
-    """Disruptions by choice with everything that needs their place or their quota, in order of ids.
+def _bundles(
+    judge: Judge, candidate: Candidate, floor: Candidate, *, by_quota: bool = True
+) -> list[tuple[Action, ...]]:
+    """Disruptions by choice with everything that needs their place or (``by_quota``) quota, in order of ids.
 
     Who starts in ``floor`` too, elsewhere, needs nobody's place: with it goes whoever took that other place.
     """
@@ -133,7 +178,7 @@ def _bundles(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple
             for name in action.beneficiaries:
                 if name in by_job:
                     parent[root(by_job[name])] = root(action.id)
-    for members in _sharing_quota(judge, candidate):
+    for members in _sharing_quota(judge, candidate) if by_quota else ():
         for action in members[1:]:
             parent[root(action.id)] = root(members[0].id)
     disrupted = {root(key) for key in chosen}
@@ -262,8 +307,26 @@ def _rate(judge: Judge, outcome: Outcome) -> float:
     )
 
 
+def _make_room_in_quotas(occupancy: Occupancy, placed: dict[int, Placed]) -> None:
+    """Take starts out of ``placed`` and ``occupancy`` until no quota holds too much, least dense first."""
+    instance = occupancy.instance
+    broken = occupancy.broken_queues()
+    starts = [j for j in placed if broken and j not in instance.placements]
+    starts.sort(key=lambda j: instance.gain[placed[j].option] / max(1, instance.devices[placed[j].option]))
+    for j in starts:
+        queue = instance.classes[int(instance.class_of_job[j])].queue
+        if not broken:
+            break
+        if queue >= 0 and broken.intersection(instance.queue_ancestors[queue]):
+            occupancy.take_placed(j, placed.pop(j), -1)
+            broken = occupancy.broken_queues()
+
+
 def _revert(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Candidate | None:
-    """Everybody in ``bundle`` stays where it is, or goes on waiting; then fill what that leaves free."""
+    """Everybody in ``bundle`` stays where it is, or goes on waiting; then fill what that leaves free.
+
+    Where a quota has no room for who stays, the least dense starts under it wait too.
+    """
     instance = judge.instance
     members = {instance.job_index[action.job] for action in bundle}
     staying = candidate.assignment.kept | {j for j in members if j in instance.placements}
@@ -272,6 +335,7 @@ def _revert(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Candida
     occupancy = Occupancy(instance, kept_classes)
     for j, where in placed.items():
         occupancy.take_placed(j, where)
+    _make_room_in_quotas(occupancy, placed)
     kept_classes |= stay_where_free(occupancy, kept_classes, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
     filled = fill(occupancy, Assignment(kept, placed, candidate.assignment.unbound), Fit.BEST)

@@ -45,14 +45,14 @@ class Occupancy:
             self.free[node] -= amounts
         self._queues.take_kept(c)
 
-    def take_placed(self, j: int, placed: Placed) -> None:
-        """Let job ``j`` hold a new place."""
+    def take_placed(self, j: int, placed: Placed, count: int = 1) -> None:
+        """Let job ``j`` hold a new place; with a ``count`` of -1, give it up again."""
         groups = self.instance.jobs[j].component.task_groups
         for node, tasks in placed.spots:
-            for group, count in zip(groups, tasks, strict=True):
-                self.free[node] -= np.array(task_vector(group), dtype=np.int64) * count
+            for group, number in zip(groups, tasks, strict=True):
+                self.free[node] -= np.array(task_vector(group), dtype=np.int64) * (number * count)
         option = self.instance.option_at(placed.option)
-        self.take_quota(self.instance.classes[int(self.instance.class_of_job[j])], option, 1)
+        self.take_quota(self.instance.classes[int(self.instance.class_of_job[j])], option, count)
 
     def take_growth(self, j: int, placed: Placed) -> None:
         """Charge the quotas with what running job ``j`` would hold beyond what it holds now."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def _decisions(search: PriceSearch) -> tuple[PriceSearch, PriceSearch] | None:
     k, c = int(torn.argmax()) if len(torn) else -1, int(kept.argmax()) if len(kept) else -1
     most = float(torn[k]) if k >= 0 else 0.0
     if c >= 0 and kept[c] >= most and kept[c] > 0.0:
-        return _stay(search, c), _leave(search, c)
+        return staying(search, [c]), _leave(search, c)
     if most <= 0.0:
         return None
     c = int(instance.option_class[k])
@@ -110,11 +110,12 @@ def _force(search: PriceSearch) -> float:
     return _FORCE * (1.0 + min(float(largest), _LARGEST))
 
 
-def _stay(search: PriceSearch, c: int) -> PriceSearch:
+def staying(search: PriceSearch, classes: Sequence[int]) -> PriceSearch:
+    """The search in which the running jobs of ``classes`` stay where they are."""
     force = _force(search)
     keep_gain = search.wishes.keep_gain.copy()
-    keep_gain[c] += force
-    return search.child(search.wishes._replace(keep_gain=keep_gain), force)
+    keep_gain[list(classes)] += force
+    return search.child(search.wishes._replace(keep_gain=keep_gain), force * len(classes))
 
 
 def _leave(search: PriceSearch, c: int) -> PriceSearch:

@@ -1,0 +1,55 @@
+"""From the best plan to the one that is answered: without what does not pay, and planned again around it.
+
+The programme spreads the cost of a disruption over its own horizon; a bundle may still not pay (decision 14).
+Who was not stopped after all then keeps a place on which others counted. With those jobs held where they
+are, prices are found again in a few evaluations, and the plan at these prices, without what does not pay, is
+answered when it is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gangplan.engine.judge import Candidate, Judge
+from gangplan.engine.take_back import TakenBack, take_back
+from gangplan.model.packing.price_greedy import price_greedy
+from gangplan.model.prices.branching import staying
+from gangplan.model.prices.lagrangian import PriceSearch
+
+_PASSES = 3
+_STEPS = 80
+_STRETCH = 0.05
+_WORTH_IT = 1e-4
+"""A smaller loss, as a share of the value, is left alone."""
+
+
+def settle(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate) -> TakenBack:
+    """Take back what does not pay, and plan again around it while that gives a better plan."""
+    settled = take_back(judge, best, floor)
+    latest, before = settled.candidate, best
+    for _ in range(_PASSES):
+        held = _held(judge, before, latest)
+        if not held or judge.hurried or before.value - latest.value <= _WORTH_IT * abs(before.value):
+            break
+        with judge.budget.phase("settle"):
+            search = staying(search, held)
+            search.improve(_STEPS, lambda: judge.hurried, _STRETCH)
+            assignment = price_greedy(judge.instance, search.prices())
+        again = judge.consider("settle", assignment)
+        if again is None:
+            break
+        taken = take_back(judge, again, floor)
+        before, latest = again, taken.candidate
+        if latest.value > settled.candidate.value:
+            settled = replace(
+                taken,
+                bundles=settled.bundles + taken.bundles,
+                actions=settled.actions + taken.actions,
+            )
+    return settled
+
+
+def _held(judge: Judge, before: Candidate, after: Candidate) -> list[int]:
+    """Classes of running jobs that stay in ``after`` and did not in ``before``."""
+    kept = after.assignment.kept - before.assignment.kept
+    return sorted({int(judge.instance.class_of_job[j]) for j in kept})
