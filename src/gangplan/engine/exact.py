@@ -12,10 +12,11 @@ from gangplan.engine.ceilings import Ceilings
 from gangplan.engine.judge import Judge
 from gangplan.engine.sift import sift
 from gangplan.engine.steps import Integrality, Ladder, Step
-from gangplan.model.formulation.ease import ease
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.formulate import formulate
+from gangplan.model.formulation.inflate import FULL, HALF, inflate
 from gangplan.model.formulation.layout import Layout, build_layout, large_columns
+from gangplan.model.instance.instance import count_alike_nodes
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.bind import bind
 from gangplan.model.packing.price_greedy import by_profit
@@ -24,7 +25,10 @@ from gangplan.model.program import BoolArray, FloatArray, IntArray, Program, Sol
 
 _OPTIMAL = 1e-6
 _FEASIBLE = 1e-6
-_EASE_GAP = 0.01
+_INFLATED_GAP = 5e-4
+_INFLATED_SHARE = 0.3
+_CROWDED_COLUMNS = 300
+"""Size from which a programme with split pools is first solved inflated: a smaller one is solved at once."""
 _RESIZE_PASSES = 3
 _PRECISE = 0.02
 """A reduced programme need not be solved closer than this share of the gap that is open."""
@@ -82,6 +86,8 @@ class _Search:
         """Take the steps of the ladder until the optimum is proved or time is up."""
         if not self._within(how.sift):
             self._sift()
+        if self.program.columns >= _CROWDED_COLUMNS and not self._within(_OPTIMAL):
+            self._crowded()
         done = 0
         for step in how.steps:
             if not self._take(step):
@@ -154,13 +160,57 @@ class _Search:
         if self._in_the_way(bound):
             self.unbound += len(bound.unresized)
             self._without_resizes(kept, bound)
-        elif bound.unbound and step.integrality is Integrality.ALL:
-            easier = ease(self.layout, self.program, reduced.evaluate(solution.values))
-            easier = easier if kept.all() else easier.restricted(kept)
-            eased = self.asking.solve(easier, solution.values, relative_gap=_EASE_GAP)
-            if eased is not None and eased.values is not None:
-                self.unbound = self._bind("eased", _spread(eased.values, kept)).unbound
+        elif bound.unbound:
+            self.unbound = self._inflated(self.layout, self.program, step.options)
         return True
+
+    def _crowded(self) -> None:
+        """Where pools were split since their CPU or memory binds: a plan from the pools as they were.
+
+        Alike nodes as pools of their own make an exact programme, but one in which solvers are slow to find
+        good plans.
+        """
+        coarse = count_alike_nodes(self.layout.instance)
+        if coarse is self.layout.instance:
+            return
+        with self.judge.budget.phase("formulate"):
+            layout = build_layout(coarse)
+            program = formulate(layout)
+        self._inflated(layout, program, np.inf)
+
+    @property
+    def _shared(self) -> int:
+        """Option and keep columns, which come first and mean the same however nodes are pooled."""
+        return self.layout.families[1][2]
+
+    def _inflated(self, layout: Layout, program: Program, options: float) -> int:
+        """Solve once more with heavy blocks counted as more devices; the better plan stays, no bound does.
+
+        Returns:
+            How many gangs found no room in the last of the plans.
+        """
+        unbound = 0
+        for weight in (HALF, FULL):
+            stricter = inflate(layout, program, weight)
+            if stricter.rows == program.rows:
+                break
+            start = self._start(layout, stricter)
+            given = np.zeros(self.program.columns)
+            given[: self._shared] = 0.0 if start is None else start[: self._shared]
+            kept = np.ones(program.columns, dtype=np.bool_)
+            kept[: self._shared] = self.ceilings.nearest(options, given, self._value)[0][: self._shared]
+            solution = self.asking.solve(
+                stricter.restricted(kept),
+                None if start is None else start[kept],
+                share=_INFLATED_SHARE,
+                relative_gap=_INFLATED_GAP,
+            )
+            if solution is None or solution.values is None:
+                break
+            unbound = self._bind("inflated", _spread(solution.values, kept), layout).unbound
+            if not unbound:
+                break
+        return unbound
 
     def _in_the_way(self, bound: Assignment) -> set[int]:
         """Resizes of jobs that may not move: those that failed, or all when some gang found no room.
@@ -197,19 +247,19 @@ class _Search:
     def _lower(self, bound: float) -> None:
         self.judge.bound = min(self.judge.bound, bound)
 
-    def _bind(self, name: str, values: FloatArray) -> Assignment:
+    def _bind(self, name: str, values: FloatArray, layout: Layout | None = None) -> Assignment:
         """Bind and judge a solution."""
         with self.judge.budget.phase("bind"):
-            assignment = bind(self.layout, values, self.order)
+            assignment = bind(layout or self.layout, values, self.order)
         self.judge.consider(name, assignment)
         return assignment
 
-    def _start(self) -> FloatArray | None:
+    def _start(self, layout: Layout | None = None, program: Program | None = None) -> FloatArray | None:
         """The best verified plan as a complete warm start; None where the programme has no column for it."""
         assert self.judge.best is not None
         with self.judge.budget.phase("encode"):
-            values = encode(self.layout, self.judge.best.assignment)
-            return values if self.program.worst_violation(values) <= _FEASIBLE else None
+            values = encode(layout or self.layout, self.judge.best.assignment)
+            return values if (program or self.program).worst_violation(values) <= _FEASIBLE else None
 
 
 def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:

@@ -11,7 +11,7 @@ Two sides look at a round and share nothing but the domain, so that each can be 
   ``price_greedy``), somebody else's plan (``adopt``), counts to nodes (``bind``, ``resize``), devices
   (``placements``), who waits for whom (``waits``), actions (``order``).
 * ``formulation/``: the integer programme. Columns (``layout``), ``rows``, ``formulate``, a plan as column
-  values (``encode``), what row prices prove (``duality``), a second programme that binds better (``ease``).
+  values (``encode``), what row prices prove (``duality``), a stricter one that binds (``inflate``).
 * ``program``: what solvers see of it; ``compiled``: loops as machine code.
 * ``words/``: verdicts and notices.
 

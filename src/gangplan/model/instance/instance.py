@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -196,7 +196,7 @@ def _build_instance(round_: Round) -> Instance:
         blocks=tuple(blocks),
         block_index={block: b for b, block in enumerate(blocks)},
         filters=tuple(filters.groups),
-        block_pools=_block_pools(blocks, pools, nodes, filters),
+        block_pools=_block_pools(blocks, pools, nodes, filters.groups),
         queue_names=queue_names,
         queue_ancestors=_ancestors(round_, queue_names),
         weight=weight,
@@ -337,7 +337,7 @@ def _split_nodes(
     node_scope = nodes.domain_at.shape[1] - 1
     spread = {d.block for option in distinct if node_scope in option.apart for d in option.demands}
     coarse = build_pools(nodes, filters.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
-    fits = _block_pools(blocks, coarse, nodes, filters)
+    fits = _block_pools(blocks, coarse, nodes, filters.groups)
     split = np.zeros(len(nodes.nodes), dtype=np.bool_)
     extra = (fits > 0).sum(axis=0) * (coarse.size - 1)
     crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits, spread) & (coarse.size > 1))
@@ -374,16 +374,25 @@ def _countable(blocks: Sequence[Block], capacity: IntArray) -> bool:
     return True
 
 
-def _block_pools(blocks: Sequence[Block], pools: Pools, nodes: Nodes, filters: Filters) -> IntArray:
+def count_alike_nodes(instance: Instance) -> Instance:
+    """The same round with no pool split: smaller, and less exact; the same where none is split."""
+    labels = frozenset(label for group in instance.filters for label in group.node_selector)
+    pools = build_pools(instance.nodes, labels, np.zeros(len(instance.nodes.nodes), dtype=np.bool_))
+    if pools.count == instance.pools.count:
+        return instance
+    fits = _block_pools(instance.blocks, pools, instance.nodes, instance.filters)
+    return replace(instance, pools=pools, block_pools=fits)
+
+
+def _block_pools(
+    blocks: Sequence[Block], pools: Pools, nodes: Nodes, filters: Sequence[TaskGroup]
+) -> IntArray:
     """Most copies of each block that fit on one empty node of each pool, shape (blocks, pools)."""
     fits = np.zeros((len(blocks), pools.count), dtype=np.int64)
     passes = np.array(
-        [
-            [admits(nodes.nodes[pools.members[p][0]], group) for p in range(pools.count)]
-            for group in filters.groups
-        ],
+        [[admits(nodes.nodes[pools.members[p][0]], group) for p in range(pools.count)] for group in filters],
         dtype=np.bool_,
-    ).reshape(len(filters.groups), pools.count)
+    ).reshape(len(filters), pools.count)
     for b, block in enumerate(blocks):
         ok = passes[list(block.filters)].all(axis=0)
         if block.types:
