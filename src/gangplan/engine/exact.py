@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -130,7 +131,9 @@ class _Search:
         reduced = self.program if kept.all() else self.program.restricted(kept)
         if step.integrality is Integrality.LARGE:
             reduced = replace(reduced, integer=large_columns(self.layout)[kept])
-        gap = None if kept.all() else max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap)
+        gap = None  # the last step's is the caller's
+        if step.options < math.inf:
+            gap = max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap)
         solution = self.asking.solve(
             reduced, None if start is None else start[kept], share=step.share, relative_gap=gap
         )
