@@ -14,7 +14,7 @@ from gangplan.domain.plan import Action, ActionKind, RoundResult
 from gangplan.domain.round import Round
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.apply import apply
-from gangplan.testing.builders import at, job, node, round_of
+from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.strategies import rounds
 
 from .planned import DEFAULTS, closed, drawn, in_depth, planned
@@ -102,6 +102,26 @@ def test_what_a_plan_leaves_running_is_kept_by_the_next(round_):
         kept = {a.job: set(a.placements) for a in again.plan.actions if a.kind is ActionKind.KEEP}
         assert kept == {job.name: set(job.running.placements) for job in after.jobs if job.running}
         assert verify(after, again.plan).violations == ()
+
+
+def test_no_way_round_is_cheaper_than_to_stop_a_job_at_once():
+    """Elastic e (weight 1) holds all 4 devices, has 120 s left on them and restarts in 30 s; big wants 3 of
+    them and small 1 (weights 1.5, which is the median).
+
+    To stop e costs 30 * 4 / 120 = 1 and makes 3 + 1 of 4 * 2/3. Did it cost only 30 * 1 / 120 to leave it
+    one device, e would shrink first, and be stopped for small by the next round for 30 * 1 / 480: less than
+    small's 1 - 2/3.
+    """
+    e = job("e", group(count=1, counts=[1, 4]), running=at("a", range(4)), checkpoint_age=0.0)
+    e = replace(e, restart_seconds=30.0, work_left=480.0)
+    others = [job("big", gpus=3, weight=1.5), job("small", weight=1.5)]
+    round_ = round_of([node("a", "H100", 4)], [e, *others], round_seconds=60.0, horizon_seconds=720.0)
+    first = planned(round_)
+    assert first.quality.objective == pytest.approx(3.0)
+    assert [action.job for action in voluntary(first)] == ["e"]
+    after = apply(round_, first.plan)
+    again = planned(replace(after, jobs=(*after.jobs, hopeless(after))))
+    assert voluntary(again) == []
 
 
 def test_of_a_fixed_sample_nearly_all_are_finished_and_stay_fixed():

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 MESSAGE_MEBIBYTES = 1024
 _START_SECONDS = 240.0  # the first start of new code compiles
 _STOP_SECONDS = 20.0
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +36,25 @@ class Service:
 
 
 @contextlib.contextmanager
-def service() -> Iterator[Service]:
+def service(*words: str, environment: Mapping[str, str] = _NOTHING) -> Iterator[Service]:
     """Start one, and end it afterwards.
+
+    Args:
+        words: more for its command line.
+        environment: more for its environment.
 
     Raises:
         RuntimeError: it does not get ready in time; the message says why.
     """
     began = time.perf_counter()
     serve = ["serve", "--port", "0", "--slots", "1", "--log-level", "warning"]
-    serve += ["--max-message-mib", str(MESSAGE_MEBIBYTES), "--grace", "1"]
+    serve += ["--max-message-mib", str(MESSAGE_MEBIBYTES), "--grace", "1", *words]
     process = subprocess.Popen(
         [sys.executable, "-m", "gangplan.cli.main", *serve],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
+        env={**os.environ, **environment},
     )
     try:
         yield Service(_first_line(process), process.pid, time.perf_counter() - began)

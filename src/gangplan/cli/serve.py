@@ -41,6 +41,14 @@ def serve(
             max=65535,
         ),
     ] = None,
+    worker_memory_mib: Annotated[
+        int | None,
+        typer.Option(
+            help="Resident size at which a solver process is ended and replaced, MiB; without it no limit.",
+            envvar="GANGPLAN_WORKER_MEMORY_MIB",
+            min=1,
+        ),
+    ] = None,
     log_level: Annotated[str, typer.Option(help="Least level logged.", envvar="GANGPLAN_LOG_LEVEL")] = "info",
 ) -> None:
     """Answer calls over gRPC until SIGTERM or SIGINT.
@@ -60,6 +68,7 @@ def serve(
         queue=queue,
         grace_seconds=grace,
         metrics_port=metrics_port,
+        worker_memory_bytes=None if worker_memory_mib is None else worker_memory_mib * MEBIBYTE,
     )
     try:
         run(options, lambda address: print(address, flush=True))

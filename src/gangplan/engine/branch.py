@@ -28,7 +28,7 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder) -> int:
         return judge.hurried or end.exhausted
 
     fruitless = 0
-    while fruitless < how.fruitless and not stop() and judge.best.value < judge.bound:
+    while fruitless < how.fruitless and not stop() and judge.gap > how.enough:
         value, bound = judge.best.value, judge.bound
         with judge.budget.phase("branch"):
             found = branching.expand(judge.best.value, stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,7 +58,7 @@ class Exact:
 
 def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder) -> Exact:
     """Solve the programme within what the budget leaves for it, and bind every solution."""
-    if asking.parameters.pipeline == "greedy":
+    if asking.parameters.pipeline == "greedy" or judge.gap <= how.enough:
         return Exact(None, TerminationLimit.NONE, "", None)
     if judge.hurried:
         return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
@@ -110,13 +111,8 @@ class _Search:
         assert self.judge.best is not None
         return self.judge.best.value
 
-    @property
-    def _gap(self) -> float:
-        bound = self.judge.bound
-        return (bound - self._value) / max(1.0, abs(bound))
-
     def _within(self, gap: float) -> bool:
-        return self._gap <= gap
+        return self.judge.gap <= gap
 
     def _sift(self) -> None:
         """The relaxation's bound, and what it says of every option."""
@@ -141,7 +137,9 @@ class _Search:
         reduced = self.program if kept.all() else self.program.restricted(kept)
         if step.integrality is Integrality.LARGE:
             reduced = replace(reduced, integer=large_columns(self.layout)[kept])
-        gap = None if kept.all() else max(self.asking.parameters.relative_gap, _PRECISE * self._gap)
+        gap = None  # the last step's is the caller's
+        if step.options < math.inf:
+            gap = max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap)
         solution = self.asking.solve(
             reduced, None if start is None else start[kept], share=step.share, relative_gap=gap
         )

@@ -76,6 +76,13 @@ class Judge:
         """Whether the budget leaves no time to judge one more candidate and to answer."""
         return self.budget.limited and self.budget.remaining < _CANDIDATES * self.slowest_seconds
 
+    @property
+    def gap(self) -> float:
+        """Relative gap of the best candidate; infinite while nothing bounds it."""
+        if self.best is None or self.bound == float("inf"):
+            return float("inf")
+        return (self.bound - self.best.value) / max(1.0, abs(self.bound))
+
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""
         began = self.budget.elapsed

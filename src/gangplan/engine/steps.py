@@ -42,6 +42,7 @@ class Ladder:
         fruitless: branching on large gangs ends after so many expansions in a row without progress.
         branching_share: how much of the time that is left branching may take.
         sift: relative gap above which the linear relaxation is solved before any programme.
+        enough: relative gap of the plan at hand up to which no programme is even formulated.
         steps: the programmes.
     """
 
@@ -49,16 +50,18 @@ class Ladder:
     fruitless: int
     branching_share: float
     sift: float
+    enough: float
     steps: tuple[Step, ...]
 
 
 LADDERS = (
-    Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, steps=(Step(math.inf, 1.0),)),
+    Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, enough=-1.0, steps=(Step(math.inf, 1.0),)),
     Ladder(
         6_000,
         fruitless=2,
         branching_share=0.25,
         sift=2e-4,
+        enough=1e-6,
         steps=(Step(100, 0.4), Step(math.inf, 1.0)),
     ),
     Ladder(
@@ -66,6 +69,7 @@ LADDERS = (
         fruitless=3,
         branching_share=0.25,
         sift=2e-4,
+        enough=1e-6,
         steps=(Step(50, 0.4), Step(500, 0.5), Step(math.inf, 1.0)),
     ),
     Ladder(
@@ -73,6 +77,7 @@ LADDERS = (
         fruitless=6,
         branching_share=0.6,
         sift=5e-3,
+        enough=1e-6,
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
     ),
 )

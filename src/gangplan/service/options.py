@@ -21,6 +21,7 @@ class ServerOptions:
         deadline_margin_seconds: taken off the gRPC deadline, for the way back.
         grace_seconds: how long calls in flight may go on after SIGTERM.
         metrics_port: port of the Prometheus endpoint, 0 takes a free one; None: no endpoint.
+        worker_memory_bytes: resident size at which a solver process is ended and replaced; None: no limit.
     """
 
     host: str = "127.0.0.1"
@@ -31,3 +32,4 @@ class ServerOptions:
     deadline_margin_seconds: float = 0.05
     grace_seconds: float = 30.0
     metrics_port: int | None = None
+    worker_memory_bytes: int | None = None

@@ -88,7 +88,7 @@ class Placement:
         """With the engine and a solver worker for each slot, not yet warm."""
         from gangplan.service.planner import EnginePlanner
 
-        return cls(EnginePlanner(options.slots, metrics), options, metrics)
+        return cls(EnginePlanner(options.slots, metrics, options.worker_memory_bytes), options, metrics)
 
     def warm(self) -> None:
         """Get everything ready.

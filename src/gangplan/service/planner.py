@@ -27,10 +27,13 @@ class EnginePlanner:
     Args:
         workers: solver processes, one for each round planned at a time.
         metrics: where replaced workers are counted; None: nowhere.
+        worker_memory_bytes: resident size at which a solver process is ended and replaced; None: no limit.
     """
 
-    def __init__(self, workers: int, metrics: Metrics | None = None) -> None:
-        self._pool = WorkerPool(workers)
+    def __init__(
+        self, workers: int, metrics: Metrics | None = None, worker_memory_bytes: int | None = None
+    ) -> None:
+        self._pool = WorkerPool(workers, memory_limit_bytes=worker_memory_bytes)
         self._metrics = metrics
         self._counted = 0
         self._count = threading.Lock()

@@ -13,12 +13,14 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters, SolveStatus
 from gangplan_solvers.backend import Availability, Feature
+from gangplan_solvers.catalog import ENTRY_POINT_GROUP
 
 _LONG_SECONDS = 120.0
 """How long a backend that hangs does so: longer than any test, not for ever."""
@@ -208,6 +210,22 @@ EXTRA: Mapping[str, str] = MappingProxyType(
     {name: f"{__name__}:{name.upper().replace('-', '_')}" for name in _FAULTS}
 )
 """``module:attribute`` by name, for ``extra`` of the catalogue and the runners."""
+
+
+def install(folder: Path) -> None:
+    """Make ``folder`` an installed package of backends, for whoever has it on the module search path.
+
+    So a service in its own process finds them as it finds any other package's: ``PYTHONPATH=FOLDER gangplan
+    serve``, and a round's ``solver`` may be ``hang``.
+    """
+    package = folder / "gangplan_faulty_backends-0.dist-info"
+    package.mkdir(parents=True)
+    package.joinpath("METADATA").write_text(
+        "Metadata-Version: 2.1\nName: gangplan-faulty-backends\nVersion: 0\n", encoding="utf-8"
+    )
+    lines = [f"[{ENTRY_POINT_GROUP}]", *(f"{name} = {value}" for name, value in EXTRA.items())]
+    package.joinpath("entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
 
 LIARS = tuple(name for name in _FAULTS if name.startswith("lie-"))
 """Those whose answer holds a claim that can be refuted."""

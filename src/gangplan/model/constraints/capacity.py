@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.model.formulation.rows import Rows
-from gangplan.model.instance.sites import DIMENSIONS
+from gangplan.model.instance.sites import DIMENSIONS, Vector
 from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
@@ -230,42 +230,47 @@ def rows(layout: Layout) -> Rows:
     ``floor(free / s)`` of them. That holds for any sizes, and is exact where sizes divide each other
     (formulation, section 1; decision 28).
     """
-    found = Rows()
-    for p in range(layout.instance.pools.count):
+    instance, found = layout.instance, Rows()
+    keep_column: list[int] = layout.keep_column.tolist()
+    for p in range(instance.pools.count):
         if layout.pool_flows[p]:
+            blocks = [(column, instance.blocks[flow[0]].demand) for flow, column in layout.pool_flows[p]]
+            kept = [
+                (keep_column[c], amounts)
+                for node in instance.pools.members[p].tolist()
+                if node in layout.kept_on
+                for c, amounts in layout.kept_on[node]
+            ]
             for dimension in range(len(DIMENSIONS)):
-                _sum_row(layout, p, dimension, found)
+                _sum_row(layout, p, dimension, blocks, kept, found)
             for size in layout.sizes[p]:
                 if size > 1:
-                    _nested_row(layout, p, size, found)
+                    _nested_row(layout, p, size, blocks, keep_column, found)
     return found
 
 
-def _kept_in(layout: Layout, pool: int, dimension: int) -> list[tuple[int, int]]:
-    return [
-        (int(layout.keep_column[c]), amounts[dimension])
-        for node in layout.instance.pools.members[pool].tolist()
-        for c, amounts in layout.kept_on.get(node, ())
-        if amounts[dimension]
-    ]
-
-
-def _sum_row(layout: Layout, pool: int, dimension: int, found: Rows) -> None:
-    instance = layout.instance
-    blocks = [(column, instance.blocks[flow[0]].demand) for flow, column in layout.pool_flows[pool]]
-    capacity = instance.pools.capacity[pool]
-    kept = _kept_in(layout, pool, dimension)
+def _sum_row(
+    layout: Layout,
+    pool: int,
+    dimension: int,
+    blocks: list[tuple[int, Vector]],
+    kept: list[tuple[int, Vector]],
+    found: Rows,
+) -> None:
+    capacity = layout.instance.pools.capacity[pool]
+    staying = [(column, amounts[dimension]) for column, amounts in kept if amounts[dimension]]
     if (
         dimension
-        and not kept
+        and not staying
         and all(_devices_bind_first(demand, capacity, dimension) for _, demand in blocks)
     ):
         return
     entries = [(column, demand[dimension]) for column, demand in blocks if demand[dimension]]
-    unit = _unit([amount for _, amount in entries] + [amount for _, amount in kept])
-    limit = int(capacity[dimension]) * int(instance.pools.size[pool])
+    unit = _unit([amount for _, amount in entries] + [amount for _, amount in staying])
+    limit = int(capacity[dimension]) * int(layout.instance.pools.size[pool])
     found.add(
-        [(column, float(amount // unit)) for column, amount in [*entries, *kept]], upper=float(limit // unit)
+        [(column, float(amount // unit)) for column, amount in [*entries, *staying]],
+        upper=float(limit // unit),
     )
 
 
@@ -283,32 +288,35 @@ def _unit(amounts: list[int]) -> int:
     return max(math.gcd(*amounts), max(amounts) >> 20, 1)
 
 
-def _nested_row(layout: Layout, pool: int, size: int, found: Rows) -> None:
+def _nested_row(
+    layout: Layout,
+    pool: int,
+    size: int,
+    blocks: list[tuple[int, Vector]],
+    keep_column: list[int],
+    found: Rows,
+) -> None:
     instance = layout.instance
     capacity = int(instance.pools.capacity[pool, 0])
     rooms = layout.rooms[pool, size]
     untouched = int(instance.pools.size[pool]) - len(rooms)
-    entries = [
-        (column, float(instance.blocks[flow[0]].demand[0] // size))
-        for flow, column in layout.pool_flows[pool]
-    ]
+    entries = [(column, float(demand[0] // size)) for column, demand in blocks]
     limit = float(untouched * (capacity // size))
     for room in rooms:
         if room.column < 0:
             limit += room.constant
-            entries.extend((int(layout.keep_column[c]), float(amount)) for c, amount in room.keep)
+            entries.extend([(keep_column[c], float(amount)) for c, amount in room.keep])
         else:
             entries.append((room.column, -1.0))
-            _room_rows(layout, room, capacity, found)
+            _room_rows(layout, room, capacity, keep_column, found)
     found.add(entries, upper=limit)
 
 
-def _room_rows(layout: Layout, room: Room, capacity: int, found: Rows) -> None:
+def _room_rows(layout: Layout, room: Room, capacity: int, keep_column: list[int], found: Rows) -> None:
     """A room counts at most what fits beside the jobs that stay; lifted once for each of them."""
-    kept = [(int(layout.keep_column[c]), float(a[0])) for c, a in layout.kept_on[room.node] if a[0]]
+    held = {c: amounts[0] for c, amounts in layout.kept_on[room.node] if amounts[0]}
+    kept = [(keep_column[c], float(devices)) for c, devices in held.items()]
     found.add([(room.column, float(room.size)), *kept], upper=float(capacity))
     for c, loss in room.keep:
-        if loss * room.size > dict(layout.kept_on[room.node])[c][0]:
-            found.add(
-                [(room.column, 1.0), (int(layout.keep_column[c]), float(loss))], upper=float(room.constant)
-            )
+        if loss * room.size > held[c]:
+            found.add([(room.column, 1.0), (keep_column[c], float(loss))], upper=float(room.constant))

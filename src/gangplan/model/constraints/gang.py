@@ -81,8 +81,10 @@ def rows(layout: Layout) -> Rows:
         asked = [columns for columns, _ in wanted[flow]]
         numbers = [np.full(len(columns), float(multiplicity)) for columns, multiplicity in wanted[flow]]
         placed = np.array([column for _, column in places], dtype=np.int64)
-        used, at = np.unique(np.concatenate([*asked, placed]), return_inverse=True)
-        numbers.append(np.full(len(placed), -1.0))
-        values = np.bincount(at, weights=np.concatenate(numbers)).astype(np.float64)
-        found.add_arrays(used, values, upper=0.0)
+        columns = np.concatenate([*asked, placed])
+        values = np.concatenate([*numbers, np.full(len(placed), -1.0)])
+        order = np.argsort(columns, kind="stable")
+        columns, values = columns[order], values[order]
+        first = np.flatnonzero(np.diff(columns, prepend=-1))
+        found.add_arrays(columns[first], np.add.reduceat(values, first), upper=0.0)
     return found

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gangplan.domain.queue import Queue
     from gangplan.model.formulation.layout import Layout
     from gangplan.model.instance.instance import Instance
-    from gangplan.model.program import BoolArray
+    from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
@@ -109,38 +109,48 @@ def rows(layout: Layout) -> Rows:
     """Devices held by a queue's subtree, in all and by type; a limit that is broken now may not get worse."""
     instance, found = layout.instance, Rows()
     limits = {queue.name: queue for queue in instance.round.queues}
+    if not any(queue.device_limit is not None or queue.device_limit_by_type for queue in limits.values()):
+        return found
+    asked, held = _devices_of_options(instance), _devices_held(instance)
     queue_of = np.array([c.queue for c in instance.classes], dtype=np.int64)
     for q, name in enumerate(instance.queue_names):
         if limits[name].device_limit is None and not limits[name].device_limit_by_type:
             continue
-        below = [i for i, ancestors in enumerate(instance.queue_ancestors) if q in ancestors]
-        members = np.isin(queue_of, below)
+        below = np.array([q in ancestors for ancestors in instance.queue_ancestors], dtype=np.bool_)
+        members = below[queue_of] & (queue_of >= 0)
+        chosen = np.flatnonzero(members[instance.option_class] & (layout.option_column >= 0))
+        kept = np.flatnonzero(members & (layout.keep_column >= 0))
+        columns = np.concatenate([layout.option_column[chosen], layout.keep_column[kept]])
+        by_type = sorted(limits[name].device_limit_by_type.items())
+        counted = [(instance.speeds.type_index[type_name], limit) for type_name, limit in by_type]
         most = limits[name].device_limit
-        if most is not None:
-            _limit_row(layout, members, None, most, found)
-        for type_name, limit in sorted(limits[name].device_limit_by_type.items()):
-            _limit_row(layout, members, instance.speeds.type_index[type_name], limit, found)
+        for type_, limit in [*([(_ALL, most)] if most is not None else []), *counted]:
+            values = np.concatenate([asked[instance.option[chosen], type_], held[kept, type_]])
+            found.add_arrays(columns, values, upper=float(max(limit, held[kept, type_].sum())))
     return found
 
 
-def _limit_row(layout: Layout, members: BoolArray, type_: int | None, limit: int, found: Rows) -> None:
-    instance = layout.instance
-    devices = np.array(
-        [o.devices if type_ is None else dict(o.devices_by_type).get(type_, 0) for o in instance.distinct],
-        dtype=np.float64,
-    )
-    chosen = np.flatnonzero(members[instance.option_class] & (layout.option_column >= 0))
-    kept = np.flatnonzero(members & (layout.keep_column >= 0))
-    held = np.array([float(_devices_held(instance, c, type_)) for c in kept.tolist()])
-    found.add_arrays(
-        np.concatenate([layout.option_column[chosen], layout.keep_column[kept]]),
-        np.concatenate([devices[instance.option[chosen]], held]),
-        upper=float(max(limit, held.sum())),
-    )
+_ALL = -1
+"""The column of all types together."""
 
 
-def _devices_held(instance: Instance, c: int, type_: int | None) -> int:
-    """Devices that a running class holds now."""
-    types = instance.nodes.type_of
-    use = instance.keep_use[c].items()
-    return sum(amounts[0] for node, amounts in use if type_ is None or types[node] == type_)
+def _devices_of_options(instance: Instance) -> FloatArray:
+    """Devices of every distinct option by type, and in all in the last column."""
+    asked = np.zeros((len(instance.distinct), len(instance.speeds.type_names) + 1))
+    for o, option in enumerate(instance.distinct):
+        for type_, devices in option.devices_by_type:
+            asked[o, type_] = devices
+        asked[o, _ALL] = option.devices
+    return asked
+
+
+def _devices_held(instance: Instance) -> FloatArray:
+    """Devices that every running class holds now by type, and in all in the last column."""
+    held = np.zeros((len(instance.classes), len(instance.speeds.type_names) + 1))
+    types = instance.nodes.type_of.tolist()
+    for c, use in enumerate(instance.keep_use):
+        for node, amounts in use.items():
+            if amounts[0]:
+                held[c, types[node]] += amounts[0]
+                held[c, _ALL] += amounts[0]
+    return held

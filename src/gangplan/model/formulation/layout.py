@@ -14,6 +14,7 @@ The whole cluster is the domain ``ROOT``; options of scope ``cluster``, and sing
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -134,9 +135,9 @@ def build_layout(instance: Instance) -> Layout:
     keep_column = np.full(len(instance.classes), -1, dtype=np.int64)
     keep_column[kept] = len(chosen) + np.arange(len(kept))
     wanted = instance.members[instance.option_class[chosen]]
-    objective = [*instance.gain[chosen].tolist(), *instance.keep_gain[kept].tolist()]
-    lower = [*np.zeros(len(chosen)).tolist(), *must_stay[kept].astype(np.float64).tolist()]
-    upper = [*wanted.astype(np.float64).tolist(), *np.ones(len(kept)).tolist()]
+    objective = _growing(instance.gain[chosen], instance.keep_gain[kept])
+    lower = _growing(np.zeros(len(chosen)), must_stay[kept])
+    upper = _growing(wanted, np.ones(len(kept)))
     families = [("option", 0, len(chosen)), ("keep", len(chosen), len(objective))]
 
     def begin() -> int:
@@ -196,25 +197,25 @@ def build_layout(instance: Instance) -> Layout:
     at = begin()
     for p in range(instance.pools.count):
         capacity = int(instance.pools.capacity[p, 0])
+        held = [(n, kept_on[n]) for n in instance.pools.members[p].tolist() if n in kept_on]
+        counted = [(n, [(c, amounts[0]) for c, amounts in jobs if amounts[0]]) for n, jobs in held]
+        touched = [(node, devices) for node, devices in counted if devices]
         for size in sizes[p]:
             if size == 1:
                 continue
             here = []
-            for node in instance.pools.members[p].tolist():
-                devices = [(c, amounts[0]) for c, amounts in kept_on.get(node, ()) if amounts[0]]
-                if not devices:
-                    continue
+            most = capacity // size
+            for node, devices in touched:
                 exact = len(devices) == 1 or (
                     capacity % size == 0 and all(amount % size == 0 for _, amount in devices)
                 )
-                most = capacity // size
                 here.append(
                     Room(
                         node=node,
                         size=size,
                         column=-1 if exact else column(float(most)),
                         constant=most,
-                        keep=tuple((c, most - (capacity - amount) // size) for c, amount in devices),
+                        keep=tuple([(c, most - (capacity - amount) // size) for c, amount in devices]),
                     )
                 )
             rooms[p, size] = tuple(here)
@@ -271,6 +272,11 @@ def large_columns(layout: Layout) -> BoolArray:
     return large
 
 
+def _growing(*parts: FloatArray | IntArray | BoolArray) -> array[float]:
+    """The parts one after the other, to which single figures can be added."""
+    return array("d", np.concatenate(parts).astype(np.float64).tobytes())
+
+
 def _kind(instance: Instance, option: Option) -> GangKind:
     demands = tuple((instance.block_index[d.block], d.multiplicity) for d in option.demands)
     return option.scope, demands, option.apart
@@ -295,13 +301,16 @@ class _Reach:
     """Which domains and pools a gang of a kind can use at all."""
 
     def __init__(self, instance: Instance) -> None:
-        self._instance = instance
         self._node_scope = len(instance.speeds.scopes) - 1
         self._pools: dict[Domain, tuple[int, ...]] = {ROOT: tuple(range(instance.pools.count))}
         for scope in range(1, self._node_scope):
             at = instance.pools.domain_at[:, scope]
             for domain in np.unique(at[at != NO_DOMAIN]).tolist():
                 self._pools[scope, domain] = tuple(np.flatnonzero(at == domain).tolist())
+        copies = (instance.block_pools * instance.pools.size).clip(0, 2**31)
+        self._copies: dict[Domain, list[int]] = {
+            domain: copies[:, list(pools)].sum(axis=1).tolist() for domain, pools in self._pools.items()
+        }
         self._domains: dict[GangKind, tuple[Domain, ...]] = {}
 
     def pools(self, domain: Domain) -> tuple[int, ...]:
@@ -319,10 +328,5 @@ class _Reach:
 
     def most(self, kind: GangKind, domain: Domain) -> int:
         """Most gangs of ``kind`` that fit into an empty ``domain``, block by block."""
-        instance = self._instance
-        members = list(self._pools[domain])
-        size = instance.pools.size[members]
-        return min(
-            int((instance.block_pools[block, members] * size).clip(0, 2**31).sum()) // multiplicity
-            for block, multiplicity in kind[1]
-        )
+        copies = self._copies[domain]
+        return min(copies[block] // multiplicity for block, multiplicity in kind[1])

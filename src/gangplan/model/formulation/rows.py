@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -23,11 +24,11 @@ class Rows:
         lower, upper: row limits; may be infinite on one side.
     """
 
-    start: list[int] = field(default_factory=lambda: [0])
-    column: list[int] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)
-    lower: list[float] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
+    start: array[int] = field(default_factory=lambda: array("q", [0]))
+    column: array[int] = field(default_factory=lambda: array("q"))
+    value: array[float] = field(default_factory=lambda: array("d"))
+    lower: array[float] = field(default_factory=lambda: array("d"))
+    upper: array[float] = field(default_factory=lambda: array("d"))
 
     def add(
         self, entries: Iterable[tuple[int, float]], upper: float = INFINITY, lower: float = -INFINITY
@@ -35,12 +36,13 @@ class Rows:
         """Add one row; entries on the same column are summed, zeros dropped, empty rows skipped."""
         merged: dict[int, float] = {}
         for column, value in entries:
-            merged[column] = merged.get(column, 0.0) + value
-        kept = [(column, value) for column, value in merged.items() if value]
-        if not kept:
+            merged[column] = merged[column] + value if column in merged else value
+        if 0.0 in merged.values():
+            merged = {column: value for column, value in merged.items() if value}
+        if not merged:
             return
-        self.column.extend(column for column, _ in kept)
-        self.value.extend(value for _, value in kept)
+        self.column.extend(merged)
+        self.value.extend(merged.values())
         self.start.append(len(self.column))
         self.lower.append(lower)
         self.upper.append(upper)
@@ -49,10 +51,9 @@ class Rows:
         self, columns: IntArray, values: FloatArray, upper: float = INFINITY, lower: float = -INFINITY
     ) -> None:
         """Add one row from arrays; columns are distinct, zeros are dropped, empty rows skipped."""
-        kept = np.flatnonzero(values)
-        if len(kept):
-            self.column.extend(columns[kept].tolist())
-            self.value.extend(values[kept].tolist())
+        kept = values != 0.0
+        if kept.any():
+            self._extend(columns[kept], values[kept])
             self.start.append(len(self.column))
             self.lower.append(lower)
             self.upper.append(upper)
@@ -73,8 +74,7 @@ class Rows:
         counts = np.bincount(row_of, minlength=len(upper))
         some = np.flatnonzero(counts)
         self.start.extend((np.cumsum(counts[some]) + len(self.column)).tolist())
-        self.column.extend(columns[order].tolist())
-        self.value.extend(values[order].tolist())
+        self._extend(columns[order], values[order])
         self.lower.extend(lower[some].tolist())
         self.upper.extend(upper[some].tolist())
 
@@ -86,10 +86,13 @@ class Rows:
         columns, both = np.full((number, 2), first, dtype=np.int64), np.full((number, 2), value)
         columns[:, 1], both[:, 1] = others, values
         self.start.extend(range(len(self.column) + 2, len(self.column) + 2 * number + 1, 2))
-        self.column.extend(columns.ravel().tolist())
-        self.value.extend(both.ravel().tolist())
+        self._extend(columns.ravel(), both.ravel())
         self.lower.extend([-INFINITY] * number)
         self.upper.extend([upper] * number)
+
+    def _extend(self, columns: IntArray, values: FloatArray) -> None:
+        self.column.frombytes(columns.astype(np.int64, copy=False).tobytes())
+        self.value.frombytes(values.astype(np.float64, copy=False).tobytes())
 
     def __len__(self) -> int:
         return len(self.lower)

@@ -163,7 +163,7 @@ def _build_instance(round_: Round) -> Instance:
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
     pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], now_placed, base, weight)
-    gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option, devices)
+    gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
     pools = build_pools(

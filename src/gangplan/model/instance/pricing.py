@@ -58,20 +58,17 @@ class Pricing:
         entries: IntArray,
         option_class: IntArray,
         option: IntArray,
-        devices: IntArray,
     ) -> tuple[FloatArray, FloatArray, float]:
         """Gain (u) of every option and of KEEP over not running, and the value of running nothing."""
         wide = np.array([o.wider_than_preferred for o in shapes.options], dtype=np.bool_)[option]
-        held = np.where(devices > 0, devices, self._size[option_class])
-        moves = np.isin(option_class, self._kept)
-        cost = self._lost[option_class] * self._held[option_class] + self._restart[option_class] * held
+        leaving = (self._lost + self._restart) * self._held
         running = self._worth(
             option_class,
             shapes.relative[entries],
             shapes.throughput[entries],
             self._delayed_rate[option_class],
             wide,
-            np.where(moves, cost, 0.0),
+            leaving[option_class],
         )
         kept = self._kept
         placed = [self._placed[c] for c in kept.tolist()]
@@ -84,10 +81,14 @@ class Pricing:
             np.zeros(len(kept)),
         )
         nothing = np.zeros(len(kept))
-        stopped = (self._lost[kept] + self._restart[kept]) * self._held[kept]
         idle = np.zeros(len(self._size))
         idle[kept] = self._worth(
-            kept, nothing, nothing, np.full(len(kept), np.inf), np.zeros(len(kept), dtype=np.bool_), stopped
+            kept,
+            nothing,
+            nothing,
+            np.full(len(kept), np.inf),
+            np.zeros(len(kept), dtype=np.bool_),
+            leaving[kept],
         )
         keep_gain = np.zeros(len(self._size))
         keep_gain[kept] = staying - idle[kept]

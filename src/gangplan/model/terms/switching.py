@@ -2,14 +2,19 @@
 
 Decision 13, with H = max(D, min(horizon, work_left / present throughput)) seconds:
 
-* evicted by choice: ``-(lost + restart) * held / H``: it pays its stop and its later start;
-* moved or resized by choice: ``-(lost * held + restart * new) / H``;
+* evicted, moved or resized by choice: ``-(lost + restart) * held / H``;
 * kept, started, waiting or forced: 0. KEEP costs nothing and a forced action was nobody's choice (decision
 17).
 
-``lost`` is the running time since the last checkpoint (unknown counts as all of it, the worst case), ``held``
-and ``new`` are devices before and after; both are ``req`` for a CPU-only job. The unit is devices over one
-round: a cost of C device-seconds counts ``C D / H`` device-seconds of each round of length D.
+``lost`` is the running time since the last checkpoint (unknown counts as all of it, the worst case) and
+``held`` the devices before; ``req`` for a CPU-only job. The unit is devices over one round: a cost of C
+device-seconds counts ``C D / H`` device-seconds of each round of length D.
+
+What a change costs does not hang on what it leads to. So no way round is cheaper than the straight way: with
+the clock frozen, a plan of the next round that changes this one's could have been had in this round for no
+more than both together, and after an optimal plan there is none that is worth more (decision 14). Were the
+restart counted on the devices held afterwards, a job of five devices would be stopped most cheaply by leaving
+it one of them first: the next round would stop it for a fifth of the cost.
 """
 
 from __future__ import annotations
@@ -46,9 +51,4 @@ def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
     if outcome.forced or outcome.status not in (Status.EVICTED, Status.MOVED, Status.RESIZED):
         return 0.0
     mine = facts.jobs[outcome.job.name]
-    cpu_only = all(group.devices_per_task == 0 for group in outcome.job.component.task_groups)
-    if outcome.status is Status.EVICTED:
-        new = mine.held
-    else:
-        new = mine.size if cpu_only else float(outcome.devices)
-    return -(mine.lost_seconds * mine.held + outcome.job.restart_seconds * new) / mine.horizon
+    return -(mine.lost_seconds + outcome.job.restart_seconds) * mine.held / mine.horizon
