@@ -211,20 +211,14 @@ class _Search:
         return unbound
 
     def _in_the_way(self, bound: Assignment) -> set[int]:
-        """Resizes of jobs that may not move: those that failed, or all when some gang found no room.
+        """Resizes of jobs that may not move: those that failed, or all loose ones when a gang found no room.
 
-        The programme resizes them wherever there is room, so that what they leave may be less than it counts
-        on.
+        The programme resizes loose ones wherever there is room near them, so that what they leave may be less
+        than it counts on.
         """
         if not bound.unbound:
             return set(bound.unresized)
-        instance = self.layout.instance
-        rooted = {
-            placed.option
-            for j, placed in bound.placed.items()
-            if j in instance.placements and not instance.jobs[j].capabilities.movable
-        }
-        return rooted | bound.unresized
+        return {each.option for each in bound.placed.values()} & self.layout.loose | bound.unresized
 
     def _without_resizes(self, kept: BoolArray, bound: Assignment) -> None:
         """Solve again without the resizes that failed or are in the way; the bound stays the first one."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.model.formulation.layout import ROOT, Flow, flow_of, is_direct
-from gangplan.model.formulation.rows import Rows
+from gangplan.model.formulation.rows import INFINITY, Rows
 from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
@@ -86,5 +86,7 @@ def rows(layout: Layout) -> Rows:
         order = np.argsort(columns, kind="stable")
         columns, values = columns[order], values[order]
         first = np.flatnonzero(np.diff(columns, prepend=-1))
-        found.add_arrays(columns[first], np.add.reduceat(values, first), upper=0.0)
+        tied = flow[2] is not None and flow[2][3] >= 0  # of these it matters where they lie: no one too many
+        least = 0.0 if tied else -INFINITY
+        found.add_arrays(columns[first], np.add.reduceat(values, first), upper=0.0, lower=least)
     return found

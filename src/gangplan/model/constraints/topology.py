@@ -86,7 +86,7 @@ LIFTED_ROWS = 4_000
 
 
 def rows(layout: Layout) -> Rows:
-    """Every gang of a scope inside the cluster lies in one domain of that level."""
+    """Every gang of a scope inside the cluster lies in one domain of that level; some stay where they are."""
     domains: dict[GangKind, dict[Domain, int]] = defaultdict(dict)
     for (kind, domain), column in layout.gang_column.items():
         domains[kind][domain] = column
@@ -98,6 +98,11 @@ def rows(layout: Layout) -> Rows:
     for kind in layout.kind_columns:
         if kind[2]:
             _apart_rows(layout, kind, domains.get(kind, {}), found)
+    for nested in layout.nested:
+        least, most = nested.span.least, nested.span.most
+        found.add([(nested.column, 1.0), *((gang, -float(most)) for gang in nested.gangs)], upper=0.0)
+        if least:
+            found.add([(nested.column, 1.0), *((gang, -float(least)) for gang in nested.gangs)], lower=0.0)
     shapes = _shapes(layout)
     lifted = [_gang_room_rows(room, shapes[room.pools, room.devices], found) for room in layout.gang_rooms]
     left = LIFTED_ROWS

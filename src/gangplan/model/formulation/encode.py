@@ -30,14 +30,15 @@ def encode(layout: Layout, assignment: Assignment) -> FloatArray:
         if not is_direct(kind, node_scope):
             first = placed.spots[0][0]
             domain = (kind[0], int(instance.nodes.domain_at[first, kind[0]]))
-            values[layout.gang_column[kind, domain]] += 1.0
+            if (kind, domain) in layout.gang_column:
+                values[layout.gang_column[kind, domain]] += 1.0
         for demand, (block, _) in zip(instance.option_at(k).demands, kind[1], strict=True):
             group = next(g for g, count in enumerate(demand.tasks) if count)
             for node, tasks in placed.spots:
                 copies = tasks[group] // demand.tasks[group]
-                if copies:
-                    pool = int(instance.pools.pool_of[node])
-                    values[block_column[flow_of(kind, block, domain), pool]] += copies
+                at = (flow_of(kind, block, domain), int(instance.pools.pool_of[node]))
+                if copies and at in block_column:
+                    values[block_column[at]] += copies
     for rooms in layout.rooms.values():
         for room in rooms:
             if room.column >= 0:

@@ -61,7 +61,7 @@ def inflate(layout: Layout, program: Program, weight: float = FULL) -> Program:
 
 def _need(layout: Layout, pool: int, amounts: tuple[int, ...], weight: float) -> int:
     """Devices that ``amounts`` (devices, CPU, memory) count as on a node of the pool; at most all of them."""
-    whole, *hosts = layout.instance.pools.capacity[pool].tolist()
+    whole, *hosts = (int(each) for each in layout.instance.pools.capacity[pool])
     devices, *others = amounts
     shares = [-(-amount * whole // host) for amount, host in zip(others, hosts, strict=True) if host]
     dominant = min(whole, max([devices, *shares]))

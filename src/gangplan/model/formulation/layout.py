@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gangplan.model.formulation.nesting import Span, is_rooted, spans
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN
@@ -31,11 +32,12 @@ ROOT = (0, 0)
 
 Domain = tuple[int, int]
 """Index of a scope, and of a domain of that level."""
-GangKind = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...]]
-"""Scope, ``(block, multiplicity)`` of every demand, and the narrower scopes at which it must lie apart."""
+GangKind = tuple[int, tuple[tuple[int, int], ...], tuple[int, ...], int]
+"""Scope, ``(block, multiplicity)`` of every demand, the narrower scopes at which it must lie apart, and the
+position of the option where its job goes on where it is (else -1)."""
 Flow = tuple[int, Domain, GangKind | None]
-"""A block, the domain in which it must lie, and the kind where its gangs must lie apart (else None: blocks
-of different kinds are interchangeable)."""
+"""A block, the domain in which it must lie, and the kind where its gangs must lie apart or go on where they
+are (else None: blocks of different kinds are interchangeable)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +65,21 @@ class GangRoom:
     pools: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Blocks of a job that goes on where it is: ``least`` to ``most`` of them for one chosen gang.
+
+    Attributes:
+        column: the blocks.
+        span: least and most.
+        gangs: the columns that choose the gang.
+    """
+
+    column: int
+    span: Span
+    gangs: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """Columns of a round's programme.
@@ -71,7 +88,11 @@ class Layout:
         instance: the round as arrays.
         option_column: shape (options,), -1 where the option cannot or need not be taken.
         keep_column: shape (classes,), -1 for waiting classes.
-        kinds: gang kind of every distinct option.
+        kinds: gang kind of every distinct option, for jobs that may go anywhere.
+        rooted_kinds: gang kind of the options of jobs that may be resized but not moved, by position.
+        loose: those positions whose jobs have nodes that are counted with others, so that not every choice of
+            the programme is a resize in place.
+        nested: blocks of such jobs by pool.
         kind_columns: columns of the options of each gang kind.
         gang_column: column by (kind, domain); kinds of scope ``cluster`` or single blocks have none.
         flow_pools: ``(pool, column)`` by flow.
@@ -89,6 +110,9 @@ class Layout:
     option_column: IntArray
     keep_column: IntArray
     kinds: tuple[GangKind, ...]
+    rooted_kinds: Mapping[int, GangKind]
+    loose: frozenset[int]
+    nested: tuple[Nested, ...]
     kind_columns: Mapping[GangKind, IntArray]
     gang_column: Mapping[tuple[GangKind, Domain], int]
     flow_pools: Mapping[Flow, tuple[tuple[int, int], ...]]
@@ -105,12 +129,12 @@ class Layout:
 
     def kind(self, k: int) -> GangKind:
         """Gang kind of the option at position ``k`` of the option arrays."""
-        return self.kinds[self.instance.option[k]]
+        return self.rooted_kinds.get(k) or self.kinds[self.instance.option[k]]
 
 
 def flow_of(kind: GangKind, block: int, domain: Domain) -> Flow:
     """The flow of a block of a gang of ``kind`` in ``domain``."""
-    return block, domain, kind if kind[2] else None
+    return block, domain, kind if kind[2] or kind[3] >= 0 else None
 
 
 def is_direct(kind: GangKind, node_scope: int) -> bool:
@@ -128,6 +152,9 @@ def build_layout(instance: Instance) -> Layout:
     must_stay = np.array([c.must_stay for c in instance.classes], dtype=np.bool_)
     taken = (instance.gain > 0.0) | must_run[instance.option_class]
     taken &= ~must_stay[instance.option_class] & reachable[instance.option]
+    rooted = _rooted(instance, kinds, taken)
+    for k, kind in rooted.items():
+        taken[k] = bool(reach.domains(kind))
     chosen = np.flatnonzero(taken)
     kept = np.flatnonzero(instance.kept)
     option_column = np.full(len(instance.option), -1, dtype=np.int64)
@@ -152,7 +179,13 @@ def build_layout(instance: Instance) -> Layout:
     kind_columns: dict[GangKind, IntArray] = {}
     kind_wanted: dict[GangKind, int] = {}
     distinct = instance.option[chosen]
-    for d in np.unique(distinct).tolist():
+    for k, kind in rooted.items():
+        if taken[k]:
+            at_k = int(option_column[k])
+            distinct[at_k] = -1
+            kind_columns[kind] = np.append(kind_columns.get(kind, distinct[:0]), at_k)
+            kind_wanted[kind] = 1
+    for d in np.unique(distinct[distinct >= 0]).tolist():
         mine = np.flatnonzero(distinct == d)
         kind = kinds[d]
         kind_columns[kind] = np.concatenate([kind_columns.get(kind, mine[:0]), mine])
@@ -173,14 +206,20 @@ def build_layout(instance: Instance) -> Layout:
     flow_pools: dict[Flow, tuple[tuple[int, int], ...]] = {}
     pool_flows: list[list[tuple[Flow, int]]] = [[] for _ in range(instance.pools.count)]
     at = begin()
+    nested: list[Nested] = []
     for flow in flows:
-        block, domain, _ = flow
+        block, domain, tied = flow
         places = []
+        spans_ = reach.spans(tied, domain).get(block, {}) if tied and tied[3] >= 0 else None
         for p in reach.pools(domain):
             copies = int(instance.block_pools[block, p])
-            if copies:
+            if copies and (spans_ is None or p in spans_):
                 y = column(float(copies * int(instance.pools.size[p])))
                 places.append((p, y))
+                if tied and spans_ is not None:
+                    gang = gang_column.get((tied, domain))
+                    gangs = tuple(kind_columns[tied].tolist()) if gang is None else (gang,)
+                    nested.append(Nested(y, spans_[p], gangs))
                 pool_flows[p].append((flow, y))
         flow_pools[flow] = tuple(places)
     families.append(("block", at, begin()))
@@ -238,6 +277,9 @@ def build_layout(instance: Instance) -> Layout:
         option_column=option_column,
         keep_column=keep_column,
         kinds=kinds,
+        rooted_kinds=rooted,
+        loose=frozenset(k for k in rooted if _is_loose(instance, k)),
+        nested=tuple(nested),
         kind_columns=kind_columns,
         gang_column=gang_column,
         flow_pools=flow_pools,
@@ -279,7 +321,24 @@ def _growing(*parts: FloatArray | IntArray | BoolArray) -> array[float]:
 
 def _kind(instance: Instance, option: Option) -> GangKind:
     demands = tuple((instance.block_index[d.block], d.multiplicity) for d in option.demands)
-    return option.scope, demands, option.apart
+    return option.scope, demands, option.apart, -1
+
+
+def _rooted(instance: Instance, kinds: Sequence[GangKind], taken: BoolArray) -> dict[int, GangKind]:
+    """Kinds of their own for the taken options of jobs that may not move, by position."""
+    found: dict[int, GangKind] = {}
+    for c in np.flatnonzero(instance.kept).tolist():
+        if is_rooted(instance, c):
+            mine = range(instance.classes[c].start, instance.classes[c].stop)
+            found |= {k: (*kinds[instance.option[k]][:3], k) for k in mine if taken[k]}
+    return found
+
+
+def _is_loose(instance: Instance, k: int) -> bool:
+    own = instance.pools.pool_of[list(instance.keep_use[instance.option_class[k]])]
+    demands = instance.option_at(k).demands
+    alike = len({demand.block for demand in demands}) < len(demands)
+    return alike or bool((instance.pools.size[own[own >= 0]] > 1).any())
 
 
 def _whole_node_gangs(
@@ -301,6 +360,7 @@ class _Reach:
     """Which domains and pools a gang of a kind can use at all."""
 
     def __init__(self, instance: Instance) -> None:
+        self._instance = instance
         self._node_scope = len(instance.speeds.scopes) - 1
         self._pools: dict[Domain, tuple[int, ...]] = {ROOT: tuple(range(instance.pools.count))}
         for scope in range(1, self._node_scope):
@@ -312,6 +372,7 @@ class _Reach:
             domain: copies[:, list(pools)].sum(axis=1).tolist() for domain, pools in self._pools.items()
         }
         self._domains: dict[GangKind, tuple[Domain, ...]] = {}
+        self._spans: dict[tuple[GangKind, Domain], dict[int, dict[int, Span]]] = {}
 
     def pools(self, domain: Domain) -> tuple[int, ...]:
         return self._pools[domain]
@@ -323,8 +384,17 @@ class _Reach:
             places: tuple[Domain, ...] = (ROOT,)
             if not is_direct(kind, self._node_scope):
                 places = tuple(domain for domain in self._pools if domain[0] == scope)
-            self._domains[kind] = tuple(domain for domain in places if self.most(kind, domain) > 0)
+            able = [domain for domain in places if self.most(kind, domain) > 0]
+            if kind[3] >= 0:
+                able = [domain for domain in able if self.spans(kind, domain)]
+            self._domains[kind] = tuple(able)
         return self._domains[kind]
+
+    def spans(self, kind: GangKind, domain: Domain) -> dict[int, dict[int, Span]]:
+        """Blocks by block and pool of a gang that goes on where it is; empty where it cannot."""
+        if (kind, domain) not in self._spans:
+            self._spans[kind, domain] = spans(self._instance, kind[3], domain)
+        return self._spans[kind, domain]
 
     def most(self, kind: GangKind, domain: Domain) -> int:
         """Most gangs of ``kind`` that fit into an empty ``domain``, block by block."""

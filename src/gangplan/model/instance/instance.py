@@ -17,7 +17,7 @@ from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
-from gangplan.model.instance.as_placed import as_placed
+from gangplan.model.instance.as_placed import AsPlaced, as_placed
 from gangplan.model.instance.filters import Filters
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
@@ -167,7 +167,9 @@ def _build_instance(round_: Round) -> Instance:
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
     pools = build_pools(
-        nodes, filters.labels, _split_nodes(nodes, blocks, filters, shapes.options, len(option))
+        nodes,
+        filters.labels,
+        _split_nodes(nodes, blocks, filters, shapes.options, len(option), _rooted(jobs, classes, now_placed)),
     )
     size = np.array([len(c.jobs) for c in classes], dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
@@ -327,12 +329,14 @@ def _split_nodes(
     filters: Filters,
     distinct: Sequence[Option],
     options: int,
+    rooted: Sequence[Collection[int]],
 ) -> BoolArray:
     """Nodes that must be pools of their own, since counting them would not be exact.
 
     Counting is exact for a pool when the device sizes that go there form a chain of divisors, neither CPU nor
     memory can bind before devices do (decision 28), and no gang must keep off a single node. Other pools are
-    split while they are small.
+    split while they are small. The nodes of a job that may be resized but not moved must be told apart, too
+    (decision 18): its next nodes are those it has, or some of them.
     """
     node_scope = nodes.domain_at.shape[1] - 1
     spread = {d.block for option in distinct if node_scope in option.apart for d in option.demands}
@@ -348,7 +352,27 @@ def _split_nodes(
         if spent > most:
             break
         split[coarse.members[p]] = True
+    columns = (fits > 0).sum(axis=0)
+    spent = 0
+    for held in rooted:
+        mine = [n for n in held if coarse.pool_of[n] >= 0 and not split[n]]
+        spent += sum(int(columns[coarse.pool_of[n]]) for n in mine if coarse.size[coarse.pool_of[n]] > 1)
+        if spent > most:
+            break
+        split[mine] = True
     return split
+
+
+def _rooted(
+    jobs: Sequence[Job], classes: Sequence[JobClass], now_placed: Mapping[int, AsPlaced]
+) -> list[Collection[int]]:
+    """Nodes of every job that may be resized but not moved, few first."""
+    held: list[Collection[int]] = [
+        placed.use.keys()
+        for c, placed in sorted(now_placed.items())
+        if classes[c].start < classes[c].stop and not jobs[classes[c].jobs[0]].capabilities.movable
+    ]
+    return sorted(held, key=len)
 
 
 def _countable_pools(

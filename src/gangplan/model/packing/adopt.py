@@ -14,6 +14,7 @@ import numpy as np
 
 from gangplan.domain.job import TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.model.formulation.nesting import is_nested, present_tasks
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.sites import NO_DOMAIN, task_vector
 from gangplan.model.packing.assignment import Assignment, Placed, Spot
@@ -190,7 +191,11 @@ def _option(instance: Instance, j: int, spots: tuple[Spot, ...]) -> int | None:
     """The best option of the job that these spots are a way of taking; None when there is none."""
     c = int(instance.class_of_job[j])
     job_class = instance.classes[c]
-    if job_class.kept and not instance.jobs[j].capabilities.movable and not _nested(instance, j, spots):
+    if (
+        job_class.kept
+        and not instance.jobs[j].capabilities.movable
+        and not is_nested(present_tasks(instance, j), dict(spots))
+    ):
         return None
     best = None
     for k in range(job_class.start, job_class.stop):
@@ -223,17 +228,5 @@ def _is_way(instance: Instance, k: int, spots: tuple[Spot, ...]) -> bool:
                 return False
             covered = [had + copies * count for had, count in zip(covered, demand.tasks, strict=True)]
         if tuple(covered) != tasks:
-            return False
-    return True
-
-
-def _nested(instance: Instance, j: int, spots: tuple[Spot, ...]) -> bool:
-    """Whether every group only gives up tasks on its nodes, or only gets more."""
-    before, after = dict(_present(instance, j) or ()), dict(spots)
-    groups = len(instance.jobs[j].component.task_groups)
-    none = (0,) * groups
-    for g in range(groups):
-        more = [after.get(n, none)[g] - before.get(n, none)[g] for n in before.keys() | after.keys()]
-        if any(change > 0 for change in more) and any(change < 0 for change in more):
             return False
     return True

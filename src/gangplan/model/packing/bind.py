@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gangplan.model.formulation.layout import ROOT, Domain, Flow, Layout, flow_of, is_direct
+from gangplan.model.formulation.nesting import is_nested, present_tasks
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, place_gangs, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
@@ -47,7 +48,7 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
     gangs = []
     unresized: set[int] = set()
     for gang in _chosen(layout, counts):
-        if not _must_be_in_place(layout, gang):
+        if gang.option not in layout.loose:
             gangs.append(gang)
         elif not _resize(layout, occupancy, gang, placed):
             unresized.add(gang.option)
@@ -57,13 +58,19 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
         c = int(instance.option_class[gang.option])
         option = instance.option_at(gang.option)
         parts = _hand_out(layout, gang, slots)
-        if parts is None or not occupancy.members_allowed(instance.classes[c], option):
+        if layout.kind(gang.option)[3] >= 0:
+            if parts is None or not _goes_on(layout, occupancy, gang, parts, placed):
+                _put_back(layout, gang, parts or [], slots)
+                unresized.add(gang.option)
+        elif parts is None or not occupancy.members_allowed(instance.classes[c], option):
             unbound.append(gang.option)
         else:
             placed[members[c].pop(0)] = Placed(gang.option, spots_of(parts))
             occupancy.take_quota(instance.classes[c], option, 1)
     for (block, _, _), left in slots.items():
         occupancy.give_back(block, [(node, 1) for node in left])
+    failed = [gang for gang in gangs if gang.option in unresized]
+    unresized -= {gang.option for gang in failed if _resize(layout, occupancy, gang, placed)}
     for k in unbound:
         c = int(instance.option_class[k])
         for spots in place_gangs(occupancy, k, 1, Fit.BEST):
@@ -78,9 +85,36 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
     )
 
 
-def _must_be_in_place(layout: Layout, gang: _Gang) -> bool:
-    job_class = layout.instance.classes[int(layout.instance.option_class[gang.option])]
-    return job_class.kept and not layout.instance.jobs[job_class.jobs[0]].capabilities.movable
+def _goes_on(
+    layout: Layout,
+    occupancy: Occupancy,
+    gang: _Gang,
+    parts: list[tuple[tuple[int, ...], Taken]],
+    placed: dict[int, Placed],
+) -> bool:
+    """Take what the solution gives to a job that may not move, if that is a resize in place."""
+    instance = layout.instance
+    job_class = instance.classes[int(instance.option_class[gang.option])]
+    spots, option = spots_of(parts), instance.option_at(gang.option)
+    if not is_nested(present_tasks(instance, job_class.jobs[0]), dict(spots)):
+        return False
+    if not occupancy.members_allowed(job_class, option):
+        return False
+    placed[job_class.jobs[0]] = Placed(gang.option, spots)
+    occupancy.take_quota(job_class, option, 1)
+    return True
+
+
+def _put_back(
+    layout: Layout,
+    gang: _Gang,
+    parts: list[tuple[tuple[int, ...], Taken]],
+    slots: dict[Flow, list[int]],
+) -> None:
+    """Undo :func:`_hand_out`."""
+    kind = layout.kind(gang.option)
+    for (block, _), (_, taken) in zip(kind[1], parts, strict=False):
+        slots[flow_of(kind, block, gang.domain)].extend(node for node, _ in taken)
 
 
 def _resize(layout: Layout, occupancy: Occupancy, gang: _Gang, placed: dict[int, Placed]) -> bool:
