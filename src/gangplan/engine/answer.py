@@ -105,6 +105,7 @@ def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, 
             "nonzeros": exact.program.nonzeros,
             "unbound_gangs": exact.unbound,
             "exact_steps": exact.steps,
+            "loose_resizes": exact.loose,
         }
     if exact.solution is not None:
         found |= {

@@ -46,6 +46,7 @@ class Exact:
         program: the whole programme; None when the step was not taken.
         unbound: chosen gangs that no node could take or that could not be resized in place, in the last step.
         steps: programmes solved, relaxations aside.
+        loose: ways to resize jobs in place that the programme has with nodes that are not told apart.
     """
 
     solution: Solution | None
@@ -54,6 +55,7 @@ class Exact:
     program: Program | None
     unbound: int = 0
     steps: int = 0
+    loose: int = 0
 
 
 def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder) -> Exact:
@@ -104,6 +106,7 @@ class _Search:
             program=self.program,
             unbound=self.unbound,
             steps=done,
+            loose=len(self.layout.loose),
         )
 
     @property
