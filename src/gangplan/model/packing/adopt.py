@@ -7,7 +7,7 @@ scopes and waits are ours to find.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,10 +16,11 @@ from gangplan.domain.job import TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.model.formulation.nesting import is_nested, present_tasks
 from gangplan.model.instance.instance import Instance
-from gangplan.model.instance.sites import NO_DOMAIN, task_vector
 from gangplan.model.packing.assignment import Assignment, Placed, Spot
 from gangplan.model.packing.fill import fill, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
+from gangplan.model.packing.resize import amounts
+from gangplan.model.packing.ways import is_way
 from gangplan.model.program import IntArray
 
 _STARTS = frozenset({ActionKind.KEEP, ActionKind.PLACE, ActionKind.MIGRATE, ActionKind.RESIZE})
@@ -156,13 +157,7 @@ def _has_room(occupancy: Occupancy, j: int, place: Placed) -> bool:
     job_class = instance.classes[int(instance.class_of_job[j])]
     if occupancy.members_allowed(job_class, instance.option_at(place.option)) < 1:
         return False
-    return all((occupancy.free[node] >= _amounts(instance, j, tasks)).all() for node, tasks in place.spots)
-
-
-def _amounts(instance: Instance, j: int, tasks: Sequence[int]) -> IntArray:
-    vectors = [task_vector(group) for group in instance.jobs[j].component.task_groups]
-    amounts: IntArray = np.array(vectors, dtype=np.int64).T @ np.array(tasks, dtype=np.int64)
-    return amounts
+    return all((occupancy.free[node] >= amounts(instance, j, tasks)).all() for node, tasks in place.spots)
 
 
 def _spots(instance: Instance, j: int, action: Action) -> tuple[Spot, ...] | None:
@@ -199,34 +194,6 @@ def _option(instance: Instance, j: int, spots: tuple[Spot, ...]) -> int | None:
         return None
     best = None
     for k in range(job_class.start, job_class.stop):
-        if (best is None or instance.gain[k] > instance.gain[best]) and _is_way(instance, k, spots):
+        if (best is None or instance.gain[k] > instance.gain[best]) and is_way(instance, k, spots):
             best = k
     return best
-
-
-def _is_way(instance: Instance, k: int, spots: tuple[Spot, ...]) -> bool:
-    """Whether the tasks on every node are whole blocks of option ``k``, where they may be."""
-    option = instance.option_at(k)
-    if option.counts != tuple(map(sum, zip(*(tasks for _, tasks in spots), strict=True))):
-        return False
-    nodes = [node for node, _ in spots]
-    at = instance.nodes.domain_at[nodes]
-    here = at[:, option.scope]
-    if option.scope and ((here == NO_DOMAIN).any() or (here != here[0]).any()):
-        return False
-    if any(at[0, s] != NO_DOMAIN and (at[:, s] == at[0, s]).all() for s in option.apart):
-        return False
-    pools = instance.pools.pool_of[nodes]
-    if (pools < 0).any():
-        return False
-    for (_, tasks), pool in zip(spots, pools.tolist(), strict=True):
-        covered = [0] * len(tasks)
-        for demand in option.demands:
-            g = next(i for i, count in enumerate(demand.tasks) if count)
-            copies = tasks[g] // demand.tasks[g]
-            if copies and instance.block_pools[instance.block_index[demand.block], pool] < copies:
-                return False
-            covered = [had + copies * count for had, count in zip(covered, demand.tasks, strict=True)]
-        if tuple(covered) != tasks:
-            return False
-    return True

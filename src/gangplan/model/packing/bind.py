@@ -19,6 +19,7 @@ from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, place_gangs, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.packing.resize import resize_in_place
+from gangplan.model.packing.settle import settle
 from gangplan.model.program import FloatArray, IntArray
 
 
@@ -77,12 +78,13 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
             placed[members[c].pop(0)] = Placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in staying)
-    return fill(
+    filled = fill(
         occupancy,
         Assignment(kept=kept, placed=placed, unbound=len(unbound), unresized=frozenset(unresized)),
         Fit.BEST,
         order,
     )
+    return settle(occupancy, filled)
 
 
 def _goes_on(

@@ -13,6 +13,7 @@ from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, place_gangs, shares, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
+from gangplan.model.packing.settle import settle
 from gangplan.model.prices.prices import Prices
 from gangplan.model.program import FloatArray, IntArray
 
@@ -33,7 +34,8 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
             placed[members.pop(0)] = Placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
     stays = frozenset(instance.classes[c].jobs[0] for c in staying)
-    return fill(occupancy, Assignment(kept=stays, placed=placed), Fit.BEST, by_profit(instance, prices))
+    filled = fill(occupancy, Assignment(kept=stays, placed=placed), Fit.BEST, by_profit(instance, prices))
+    return settle(occupancy, filled)
 
 
 def by_profit(instance: Instance, prices: Prices) -> IntArray:

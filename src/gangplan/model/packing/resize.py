@@ -7,7 +7,8 @@ stops and starts for that, so every node that it goes on using must be open to i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def resize_in_place(occupancy: Occupancy, j: int, k: int) -> Spots | None:
         _shrink(spots, g, wanted, {n for n in spots if not _may_start(instance, j, g, n)})
     free = occupancy.free.copy()
     for node, tasks in spots.items():
-        free[node] -= _amounts(instance, j, tasks)
+        free[node] -= amounts(instance, j, tasks)
     for g, wanted in enumerate(option.counts):
         missing = wanted - sum(tasks[g] for tasks in spots.values())
         if missing and not _grow(instance, j, g, missing, option.scope, spots, free):
@@ -56,12 +57,11 @@ def resize_in_place(occupancy: Occupancy, j: int, k: int) -> Spots | None:
     return tuple(sorted(found.items()))
 
 
-def _amounts(instance: Instance, j: int, tasks: list[int]) -> IntArray:
-    groups = instance.jobs[j].component.task_groups
-    total = np.zeros(3, dtype=np.int64)
-    for group, count in zip(groups, tasks, strict=True):
-        total += np.array(task_vector(group), dtype=np.int64) * count
-    return total
+def amounts(instance: Instance, j: int, tasks: Sequence[int]) -> IntArray:
+    """What so many tasks of each group of job ``j`` take, shape (3,): devices, CPU and memory."""
+    vectors = [task_vector(group) for group in instance.jobs[j].component.task_groups]
+    taken: IntArray = np.array(vectors, dtype=np.int64).T @ np.array(tasks, dtype=np.int64)
+    return taken
 
 
 def _may_start(instance: Instance, j: int, g: int, node: int) -> bool:
@@ -97,22 +97,22 @@ def _grow(
     here = next(iter(spots))
     types = {int(instance.nodes.type_of[n]) for n, tasks in spots.items() if tasks[g]}
     domain = instance.nodes.domain_at[here, scope]
-    near = np.flatnonzero(
-        (instance.nodes.domain_at[:, scope] == domain) & (domain != NO_DOMAIN) & instance.nodes.open
-    )
     task = np.array(task_vector(group), dtype=np.int64)
-    needs = task > 0
-    for node in sorted(near.tolist(), key=lambda n: (n not in spots, n)):
+    near = (instance.nodes.domain_at[:, scope] == domain) & (domain != NO_DOMAIN) & instance.nodes.open
+    near &= (free >= task).all(axis=1, where=task > 0)
+    own = [node for node in sorted(spots) if near[node]]
+    near[own] = False
+    for node in itertools.chain(own, (int(n) for n in np.flatnonzero(near))):
         if group.devices_per_task and int(instance.nodes.type_of[node]) not in types:
             continue
         if not admits(instance.nodes.nodes[node], group):
             continue
-        room = int((np.maximum(free[node], 0)[needs] // task[needs]).min()) if needs.any() else 0
+        needs = task > 0
+        room = int((free[node][needs] // task[needs]).min())
         count = min(missing, room)
-        if count:
-            spots.setdefault(node, [0] * len(spots[here]))[g] += count
-            free[node] -= task * count
-            missing -= count
+        spots.setdefault(node, [0] * len(spots[here]))[g] += count
+        free[node] -= task * count
+        missing -= count
         if not missing:
             return True
     return False
