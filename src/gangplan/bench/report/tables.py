@@ -412,7 +412,8 @@ def _late(rows: Sequence[Row]) -> Section | None:
     for row in rows:
         if row.get("late_s") is not None:
             size = str(row["instance"]).partition("/")[0]
-            key = (row["kind"], size, row["who"], row["solver"], f"{row['time_limit_s']:g}")
+            fault = str(row.get("fault", ""))
+            key = (row["kind"], size, row["who"], row["solver"], fault, f"{row['time_limit_s']:g}")
             found.setdefault(key, []).append(float(row["late_s"]))
     if not any(value > 0 for values in found.values() for value in values):
         return None
@@ -426,7 +427,7 @@ def _late(rows: Sequence[Row]) -> Section | None:
         for key, values in found.items()
         if (ordered := sorted(values))
     ]
-    columns = "kind|size|who|solver|limit s|n|late|median s|three quarters s|nine tenths s|latest s"
+    columns = "kind|size|who|solver|fault|limit s|n|late|median s|three quarters s|nine tenths s|latest s"
     return Section(
         "Lateness",
         Table(tuple(columns.split("|")), tuple(lines)),
