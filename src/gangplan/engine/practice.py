@@ -10,6 +10,8 @@ from gangplan.domain.cluster import AcceleratorType, Cluster, Node
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
 
 _log = logging.getLogger(__name__)
@@ -33,6 +35,10 @@ def compile_loops() -> None:
     patience.daemon = True
     patience.start()
     try:
-        PriceSearch.of(build_instance(PRACTICE)).improve(steps=1)
+        instance = build_instance(PRACTICE)
+        keep_and_fill(instance)
+        search = PriceSearch.of(instance)
+        search.improve(steps=1)
+        price_greedy(instance, search.prices())
     finally:
         patience.cancel()
