@@ -17,6 +17,9 @@ from gangplan.model.packing.occupancy import Fit, Occupancy
 from gangplan.model.prices.prices import Prices
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
+_DIGITS = 9
+"""Profits per device that differ less are alike: many options are worth exactly their price."""
+
 
 def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     """A plan from prices; no bound is claimed for it."""
@@ -45,10 +48,14 @@ def by_profit(instance: Instance, prices: Prices) -> IntArray:
 
 
 def _ranked(instance: Instance, profit: FloatArray, asked: BoolArray) -> IntArray:
-    """Positions of the options ``asked`` for that have a gain, by profit per device, best first."""
+    """Positions of the options ``asked`` for that have a gain, by profit per device, best first.
+
+    Of options that are worth the same, the one with more gain per device, then the larger one comes first.
+    """
     some = np.flatnonzero(asked & (instance.gain > 0.0) & np.isfinite(profit))
-    density = profit[some] / shares(instance)[some]
-    return some[np.argsort(-density, kind="stable")]
+    share = shares(instance)[some]
+    density, gain = np.round(profit[some] / share, _DIGITS), np.round(instance.gain[some] / share, _DIGITS)
+    return some[np.lexsort((-instance.devices[some], -gain, -density))]
 
 
 def _profit(instance: Instance, prices: Prices) -> FloatArray:
