@@ -1,4 +1,7 @@
-"""What every test shares: compiled loops, and the Hypothesis profiles. HYPOTHESIS_PROFILE=deep draws many more examples."""
+"""What every test shares: compiled loops, and the Hypothesis profiles.
+
+HYPOTHESIS_PROFILE=deep draws many more examples.
+"""
 
 import os
 
