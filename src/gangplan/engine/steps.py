@@ -1,6 +1,7 @@
 """What is done at which size, and with which solver: the whole choice in one place (formulation, section 2).
 
-A request overrides it: ``pipeline`` (``greedy`` asks no solver), ``solver``, ``relative_gap``, ``node_limit``.
+A request overrides it by ``pipeline`` (``greedy`` asks no solver), ``solver``, ``relative_gap`` and
+``node_limit``.
 """
 
 from __future__ import annotations
