@@ -8,8 +8,8 @@ else changes: nobody arrives or ends, no work gets done, and what a job would lo
 A voluntary action (EVICT, MIGRATE or RESIZE by choice) has a *lasting gain* when the plan pays there without
 the noise too: when the plan is judged at the noise-free throughputs, the take-back leaves the action in it.
 That is, the bundle to which it belongs earns more, within the shortest horizon of its members, than every
-cost counted once (decisions 13, 14), over keep and fill or over what would be left without it. So a job that is
-moved to and fro has a lasting gain at most one way.
+cost counted once (decisions 13, 14), over keep and fill or over what would be left without it. So a job that
+is moved to and fro has a lasting gain at most one way.
 
 ``per_1000`` is the number of voluntary actions without lasting gain for every 1,000 running jobs a round,
 summed over the rounds; ``options`` may set ``rounds``, ``noise``, and ``most_per_1000`` above which the row
