@@ -216,7 +216,9 @@ def test_an_exchange_that_only_spread_costs_favour_is_taken_back():
 
 @pytest.mark.parametrize("work_left", [9_600.0, None])
 def test_an_exchange_that_is_worth_it_stays(work_left):
-    """Four rounds of work earn 4 * (9.6 - 6.4 - 0.05 * (9.6 + 6.4)) = 9.6 > 8; with unknown work the horizon of twelve rounds counts."""
+    """Four rounds of work earn 4 * (9.6 - 6.4 - 0.05 * (9.6 + 6.4)) = 9.6 > 8; with unknown work the horizon
+    of twelve rounds counts.
+    """
     result = exchange(work_left)
     kinds = {a.job: a.kind for a in result.plan.actions}
     assert kinds == {"victim": ActionKind.EVICT, "other": ActionKind.PLACE}
