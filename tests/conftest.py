@@ -1,8 +1,14 @@
-"""What every test shares: the Hypothesis profiles. HYPOTHESIS_PROFILE=deep draws many more examples."""
+"""What every test shares: compiled loops, and the Hypothesis profiles.
+
+HYPOTHESIS_PROFILE=deep draws many more examples.
+"""
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from gangplan.engine.practice import compile_loops
 
 # No deadlines: two busy cores make them flaky. In CI the same examples are drawn every time.
 settings.register_profile(
@@ -16,3 +22,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """Compile the loops before any test's clock runs."""
+    compile_loops()

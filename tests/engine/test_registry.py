@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangplan.engine.registry import AUTO, ONLY_BY_NAME, PREFERENCE, choose, needs
+from gangplan.engine.registry import AUTO, ONLY_BY_NAME, BACKENDS, choose, needs
 from gangplan.errors import UnknownSolverError
 from gangplan.model.program import SolveParameters
 from gangplan.testing.programs import KNOWN_ANSWERS, program
@@ -18,7 +18,7 @@ def wide(columns: int) -> object:
     return program(np.ones(columns).tolist())
 
 
-@pytest.mark.parametrize(("most", "names"), PREFERENCE)
+@pytest.mark.parametrize(("most", "names"), BACKENDS)
 def test_size_decides(most: float, names: tuple[str, ...]) -> None:
     assert choose(AUTO, wide(int(min(most, 50_000))), PLAIN) == names[0]  # type: ignore[arg-type]
 

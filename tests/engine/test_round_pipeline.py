@@ -214,9 +214,11 @@ def test_an_exchange_that_only_spread_costs_favour_is_taken_back():
     assert result.quality.bound == pytest.approx(spread, abs=1e-5)
 
 
-@pytest.mark.parametrize("work_left", [7_200.0, None])
+@pytest.mark.parametrize("work_left", [9_600.0, None])
 def test_an_exchange_that_is_worth_it_stays(work_left):
-    """Three rounds of work earn 9.6 > 8; with unknown work the horizon of twelve rounds counts."""
+    """Four rounds of work earn 4 * (9.6 - 6.4 - 0.05 * (9.6 + 6.4)) = 9.6 > 8; with unknown work the horizon
+    of twelve rounds counts.
+    """
     result = exchange(work_left)
     kinds = {a.job: a.kind for a in result.plan.actions}
     assert kinds == {"victim": ActionKind.EVICT, "other": ActionKind.PLACE}
@@ -226,5 +228,5 @@ def test_an_exchange_that_is_worth_it_stays(work_left):
 
 
 def test_an_exchange_that_is_worth_exactly_its_cost_is_taken_back():
-    """6 000 units are two and a half rounds: 2.5 * 3.2 = 8. Ties go to fewer actions."""
-    assert [a.kind for a in exchange(6_000.0).plan.actions] == [ActionKind.KEEP]
+    """8 000 units are ten thirds of a round: 10/3 * (3.2 - 0.05 * 16) = 8. Ties go to fewer actions."""
+    assert [a.kind for a in exchange(8_000.0).plan.actions] == [ActionKind.KEEP]

@@ -197,11 +197,8 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     if left is not None and left > 0 and job.work_left is not None:
         needed = job.work_left / left
     lost = 0.0
-    if not outcome.forced:
-        if outcome.status is Status.EVICTED:
-            lost = (mine.lost_seconds + job.restart_seconds) * mine.held
-        elif moved:
-            lost = mine.lost_seconds * mine.held + job.restart_seconds * (float(outcome.devices) or mine.size)
+    if not outcome.forced and (moved or outcome.status is Status.EVICTED):
+        lost = (mine.lost_seconds + job.restart_seconds) * mine.held
     preferred = job.component.preferred_level
     wide = bool(outcome.scope) and preferred is not None and facts.rank[outcome.scope] < facts.rank[preferred]
 

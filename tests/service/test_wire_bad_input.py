@@ -139,6 +139,7 @@ NUMBERS = [
         "and is 0",
     ),
     (put("policy.churn_limits.disruption_limit", -1), "policy.churn_limits.disruption_limit", "and is -1"),
+    (put("policy.churn_limits.hysteresis", 1.5), "policy.churn_limits.hysteresis", "and is 1.5"),
     (put("policy.reference_host.cpu_milli", 0), "policy.reference_host.cpu_milli", "must be above 0"),
     (put("parameters.seed", -1), "parameters.seed", "and is -1"),
     (put("parameters.relative_gap", NAN), "parameters.relative_gap", "must be from 0 to 1, and is nan"),

@@ -166,6 +166,7 @@ EVERYTHING = Round(
         locality_weight=0.2,
         switching_weight=1.25,
         disruption_limit=0,
+        hysteresis=0.125,
         reference_host=Resources(12_000, 128 * GIB),
     ),
 )

@@ -31,6 +31,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench import models
 
         return [models.measure(run)]
+    if kind is Kind.CHURN:
+        from gangplan.bench import churn
+
+        return [churn.measure(run)]
     from gangplan.bench import others
 
     return others.measure(run)

@@ -33,6 +33,11 @@ def problems(rows: Iterable[Row], *, require: str = "") -> list[str]:
         if row["who"] == "gangplan" and allowed is not None and status not in allowed:
             more = f" (limit {row.get('limit')}, gap {row['gap']:.2g})" if row.get("gap") is not None else ""
             found.append(f"{name} is {status}{more}: {require} is required")
+        if (most := row.get("most_per_1000")) is not None and row["per_1000"] > most:
+            wasted = f"{row['without_lasting_gain']:,} voluntary actions without lasting gain"
+            found.append(f"{name} has {wasted} in {row['running_job_rounds']:,} running job-rounds")
+        if row.get("next_verified") is False:
+            found.append(f"{name} leaves a service whose next plan is not verified")
         if row.get("permuted_same") is False:
             found.append(f"{name} has another plan when its lists are permuted")
         same = (row["suite"], row["instance"], row.get("source"), row.get("seed"))

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gangplan.bench import curve, machine
+from gangplan.bench import curve, faults, machine
 from gangplan.bench.permute import permute_round
 from gangplan.bench.runs import Row, Run, Status
-from gangplan.bench.serving import MESSAGE_MEBIBYTES, service
+from gangplan.bench.serving import MESSAGE_MEBIBYTES
 from gangplan.domain.plan import RoundResult, Stage, TerminationLimit, gaps
 from gangplan.engine.parameters import Pipeline, PlanParameters
 from gangplan.errors import NoVerifiedPlanError, ServiceError
 
 if TYPE_CHECKING:
+    from gangplan.client.transport import GrpcTransport
     from gangplan.domain.round import Round
 
 OPTIMAL_GAP = 1e-6
@@ -57,7 +59,7 @@ class Answered:
     result: RoundResult
     wall_s: float
     outside_s: float
-    remarks: Mapping[str, float]
+    remarks: Row
     largest_bytes: int
     together_bytes: int
 
@@ -177,7 +179,8 @@ def _over_grpc(run: Run) -> Iterator[Planning]:
     from gangplan.v1 import round_pb2
 
     size = MESSAGE_MEBIBYTES * 2**20
-    with service() as served:
+    fault = faults.fault_of(run)
+    with faults.service_for(run) as served:
         transport = GrpcTransport(served.address, max_message_bytes=size)
         with Client(transport=transport) as client:
             client.get_capabilities()  # opens the channel
@@ -188,14 +191,14 @@ def _over_grpc(run: Run) -> Iterator[Planning]:
                 encoded: Any = _Encoded(message.SerializeToString())
                 encode_s = time.perf_counter() - began
                 patience = run.time_limit_s + _PATIENCE_SECONDS
-                with machine.MemoryWatch(served.process) as memory:
+                with machine.MemoryWatch(served.process) as memory, faults.in_flight(run, served):
                     sent = time.perf_counter()
                     answer = transport.call("PlanRound", encoded, round_pb2.PlanRoundResponse, patience)
                     received = time.perf_counter()
                     result = read_result(answer)
                     done = time.perf_counter()
                 total = result.seconds_by_phase.get("total", result.stages[-1].seconds)
-                remarks = {
+                remarks: Row = {
                     "service_start_s": served.start_s,
                     "encode_s": encode_s,
                     "call_s": received - sent,
@@ -204,9 +207,30 @@ def _over_grpc(run: Run) -> Iterator[Planning]:
                     "answer_bytes": answer.ByteSize(),
                 }
                 wall = done - sent
+                if fault:
+                    remarks |= {"fault": fault, **_lateness("", wall, run), **_next(transport, round_, run)}
                 return Answered(result, wall, wall - total, remarks, memory.largest, memory.together)
 
             yield plan
+
+
+def _lateness(prefix: str, wall: float, run: Run) -> Row:
+    """Milliseconds after the time limit; negative: before."""
+    return {f"{prefix}late_ms": 1e3 * (wall - run.time_limit_s)}
+
+
+def _next(transport: GrpcTransport, round_: Round, run: Run) -> Row:
+    """What becomes of the next round, which asks for no faulty solver."""
+    from gangplan.service.wire import read_result, write_round
+    from gangplan.v1 import round_pb2
+
+    how = dataclasses.replace(parameters(run), solver="auto")
+    encoded: Any = _Encoded(write_round(round_, how, compact=True).SerializeToString())
+    patience = run.time_limit_s + _PATIENCE_SECONDS
+    sent = time.perf_counter()
+    result = read_result(transport.call("PlanRound", encoded, round_pb2.PlanRoundResponse, patience))
+    wall = time.perf_counter() - sent
+    return {"next_verified": result.verified, "next_detail": result.detail, **_lateness("next_", wall, run)}
 
 
 @contextmanager

@@ -48,6 +48,8 @@ class Kind(Enum):
     """Programmes, each by one backend."""
     FORMULATIONS = "formulations"
     """Other programmes of the same round, and those of others."""
+    CHURN = "churn"
+    """Many rounds of one cluster, with noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _Suite = Annotated[
     str,
     typer.Option(
         help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
+        "faults, churn, "
         "prototypes, openb) or a .toml file.",
         metavar="NAME|FILE",
     ),

@@ -25,6 +25,8 @@ class Policy:
         locality_weight: cost of a spread wider than preferred, per weighted requested device.
         switching_weight: cost of lost and restarting device time, per device-round.
         disruption_limit: most voluntary evictions, moves and resizes in one round; None is unlimited.
+        hysteresis: share by which what a job is worth may be misjudged: disruptions must pay even if all that
+            their jobs are worth, before and after, is off by so much to their disadvantage (decision 14).
         reference_host: CPU and memory that go with one reference device; sizes CPU-only jobs.
     """
 
@@ -35,4 +37,5 @@ class Policy:
     locality_weight: float = 0.1
     switching_weight: float = 1.0
     disruption_limit: int | None = None
+    hysteresis: float = 0.05
     reference_host: Resources = Resources(cpu_milli=8_000, memory_bytes=64 * 2**30)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from functools import cache
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
+
+_log = logging.getLogger(__name__)
+_PATIENCE_SECONDS = 3.0
+_COMPILING = "compiling loops for this machine: once after each installation, about 15 seconds"
 
 PRACTICE = Round(
     cluster=Cluster(nodes=(Node("node", accelerator_type="type", device_count=2),)),
@@ -19,5 +27,18 @@ PRACTICE = Round(
 
 @cache
 def compile_loops() -> None:
-    """Have all compiled loops ready: from the cache within a second, else ten seconds or more, once."""
-    PriceSearch.of(build_instance(PRACTICE)).improve(steps=1)
+    """Have all compiled loops ready: from the cache within a second, else ten seconds or more, once.
+
+    Who waits long is told why, as a warning in the log.
+    """
+    patience = threading.Timer(_PATIENCE_SECONDS, _log.warning, args=(_COMPILING,))
+    patience.daemon = True
+    patience.start()
+    try:
+        instance = build_instance(PRACTICE)
+        keep_and_fill(instance)
+        search = PriceSearch.of(instance)
+        search.improve(steps=1)
+        price_greedy(instance, search.prices())
+    finally:
+        patience.cancel()

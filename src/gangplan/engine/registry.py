@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
+from gangplan.engine.steps import BACKENDS
 from gangplan.errors import BackendError, UnknownSolverError
 from gangplan.model.program import Program, SolveParameters
 from gangplan_solvers import catalog
 from gangplan_solvers.backend import Feature
 
 AUTO = "auto"
-
-PREFERENCE: tuple[tuple[float, tuple[str, ...]], ...] = (
-    (12_000, ("cpsat", "highs")),
-    (math.inf, ("highs", "cpsat")),
-)
-"""Backends by the largest number of columns they are first choice for, best first.
-
-Measured once each on whole placement programmes (three of size M, two of size L, the openb cluster), one
-thread, warm start, a machine busy with other work. At 3,000 columns CP-SAT, led by its linear relaxation,
-proved the optimum in 1.2 to 2.4 s and HiGHS in 2.2 to 7.2 s. At 10,500 columns and a limit of 10 s CP-SAT
-came within 0.3 % or to the optimum, where HiGHS was still at its start, 3 % off; and HiGHS came back 0.9 to
-5.3 s after limits of 1 to 10 s, while CP-SAT kept them. On openb (1,908 columns, large counts) HiGHS took
-0.2 s and CP-SAT 0.7 s. The prototype at 76,000 columns had little more from CP-SAT than its hint; where
-between the two the balance tips was not measured.
-"""
 
 ONLY_BY_NAME = frozenset({"cuopt", "gurobi"})
 """Backends that :data:`AUTO` never takes: their use costs somebody a licence or a GPU."""
@@ -52,7 +37,7 @@ def choose(
             raise UnknownSolverError(f"no solver {name!r}; there are: {', '.join((AUTO, *known))}")
         return name
     needed = needs(program, parameters)
-    order = next(names for most, names in PREFERENCE if program.columns <= most)
+    order = next(names for most, names in BACKENDS if program.columns <= most)
     rest = tuple(other for other in known if other not in order and other not in ONLY_BY_NAME)
     for candidate in (*order, *rest):
         if candidate in known:

@@ -1,4 +1,8 @@
-"""Which programmes are solved, by size: the table of the exact step (formulation, section 2)."""
+"""What is done at which size, and with which solver: the whole choice in one place (formulation, section 2).
+
+A request overrides it by ``pipeline`` (``greedy`` asks no solver), ``solver``, ``relative_gap`` and
+``node_limit``.
+"""
 
 from __future__ import annotations
 
@@ -81,6 +85,22 @@ LADDERS = (
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
     ),
 )
+
+
+BACKENDS: tuple[tuple[float, tuple[str, ...]], ...] = (
+    (12_000, ("cpsat", "highs")),
+    (math.inf, ("highs", "cpsat")),
+)
+"""Backends by the largest number of columns that they are first choice for, best first.
+
+Measured once each on whole placement programmes (three of size M, two of size L, the openb cluster), one
+thread, warm start, a machine busy with other work. At 3,000 columns CP-SAT, led by its linear relaxation,
+proved the optimum in 1.2 to 2.4 s and HiGHS in 2.2 to 7.2 s. At 10,500 columns and a limit of 10 s CP-SAT
+came within 0.3 % or to the optimum, where HiGHS was still at its start, 3 % off; and HiGHS came back 0.9 to
+5.3 s after limits of 1 to 10 s, while CP-SAT kept them. On openb (1,908 columns, large counts) HiGHS took
+0.2 s and CP-SAT 0.7 s. At 8,300 columns (XL reduced) neither improved a plan within 0.01 % of its own bound
+in 4 s.
+"""
 
 
 def ladder(options: int) -> Ladder:

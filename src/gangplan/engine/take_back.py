@@ -261,7 +261,9 @@ def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
 def _gain(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Iterable[str]) -> float:
     """What ``jobs`` earn over ``floor`` in their shortest horizon, less costs, in GPU-equivalent rounds.
 
-    What they earn and pay in ``floor`` too, as those do that start there, counts for nothing.
+    What they earn and pay in ``floor`` too, as those do that start there, counts for nothing. What they earn
+    differently is taken to be off by ``policy.hysteresis`` of it on both sides, to their disadvantage: a gain
+    within the error of the throughputs is none (decision 14).
     """
     facts, round_ = judge.facts, judge.instance.round
     length = round_.round_seconds
@@ -272,8 +274,11 @@ def _gain(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Iterable[s
         after = candidate.verification.outcomes[name]
         before = floor.verification.outcomes[name]
         mine = facts.jobs[name]
-        gain = _rate(judge, after) - _rate(judge, before)
+        mine_after, mine_before = _rate(judge, after), _rate(judge, before)
+        gain = mine_after - mine_before
         earned += gain
+        if gain:
+            earned -= policy.hysteresis * (abs(mine_after) + abs(mine_before))
         cost += _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)
         if before.status is Status.KEPT:
             horizon = min(horizon, mine.horizon)

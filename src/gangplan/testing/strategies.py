@@ -298,6 +298,7 @@ def _policy(d: _Draw) -> Policy:
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
+        hysteresis=d.one((0.05, 0.05, 0.0)),
         reference_host=Resources(8_000, 64 * GIB),
     )
 

@@ -452,7 +452,9 @@ class ChurnLimits(_message.Message):
     disruption_limit: _builtins.int
     """Most voluntary evictions, moves and resizes in one round. Unset: unlimited; 0: nothing that runs is disturbed."""
     hysteresis: _builtins.float
-    """Planned. Gain in GPU-equivalents that a disruption must bring beyond its cost."""
+    """Share by which what a job is worth may be misjudged, 0 to 1. Disruptions must pay even if all that their jobs are worth, before
+    and after, is off by so much to their disadvantage: a gain within the error of the throughputs is none. Unset: 0.05.
+    """
     disruption_limit_per_job_hour: _builtins.int
     """Planned. Most voluntary disruptions of one job in an hour."""
     @_builtins.property

@@ -90,6 +90,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         locality_weight=rates,
         switching_weight=rates,
         disruption_limit=st.none() | st.integers(0, 100),
+        hysteresis=st.floats(0.0, 1.0),
         reference_host=st.fixed_dictionaries({"cpu": cpus, "memory": memories}),
     )
     parts = {

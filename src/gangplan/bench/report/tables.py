@@ -406,13 +406,39 @@ def _optima(rows: Sequence[Row]) -> Section | None:
     )
 
 
+def _churn(rows: Sequence[Row]) -> Section | None:
+    """Voluntary actions in many rounds with noise."""
+    lines = [
+        (
+            str(row["instance"]),
+            f"{row['noise']:g}",
+            str(row["rounds"]),
+            f"{row['running_job_rounds']:,}",
+            f"{row['voluntary']:,}",
+            f"{row['without_lasting_gain']:,}",
+            f"{row['per_1000']:.3f}",
+        )
+        for row in rows
+        if row["kind"] == "churn" and row.get("per_1000") is not None
+    ]
+    if not lines:
+        return None
+    columns = "instance|noise|rounds|running job-rounds|voluntary|without lasting gain|per 1,000"
+    return Section(
+        "Churn",
+        Table(tuple(columns.split("|")), tuple(lines)),
+        "Evictions, moves and resizes by choice; without lasting gain: it does not pay without the noise.",
+    )
+
+
 def _late(rows: Sequence[Row]) -> Section | None:
     """How late answers came: the distribution over all runs of a size, backend and limit."""
     found: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
         if row.get("late_s") is not None:
             size = str(row["instance"]).partition("/")[0]
-            key = (row["kind"], size, row["who"], row["solver"], f"{row['time_limit_s']:g}")
+            fault = str(row.get("fault", ""))
+            key = (row["kind"], size, row["who"], row["solver"], fault, f"{row['time_limit_s']:g}")
             found.setdefault(key, []).append(float(row["late_s"]))
     if not any(value > 0 for values in found.values() for value in values):
         return None
@@ -426,7 +452,7 @@ def _late(rows: Sequence[Row]) -> Section | None:
         for key, values in found.items()
         if (ordered := sorted(values))
     ]
-    columns = "kind|size|who|solver|limit s|n|late|median s|three quarters s|nine tenths s|latest s"
+    columns = "kind|size|who|solver|fault|limit s|n|late|median s|three quarters s|nine tenths s|latest s"
     return Section(
         "Lateness",
         Table(tuple(columns.split("|")), tuple(lines)),
@@ -527,6 +553,7 @@ _SECTIONS: tuple[Callable[[Sequence[Row]], Section | None], ...] = (
     _figures_of_others,
     _optima,
     _late,
+    _churn,
     _phases,
     _memory,
     _counters,

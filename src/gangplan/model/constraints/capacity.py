@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gangplan.domain.cluster import DeviceReporting, Node
+from gangplan.domain.cluster import DeviceReporting
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.sites import DIMENSIONS, Vector
 from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container
 
     from gangplan.model.formulation.layout import Layout, Room
     from gangplan.model.program import IntArray
@@ -57,12 +57,8 @@ _NONE = Use()
 
 def violations(reading: Reading) -> list[Violation]:
     """Nodes that hold more than they may, and devices that are wrong, unusable or held twice."""
-    found: list[Violation] = []
-    nodes, usable = reading.nodes, reading.facts.once(_usable)
-    for change in reading.changed.values():
-        if change.after:
-            found += _indices(change, nodes, usable)
-    final = final_use(reading)
+    found = reading.judged(_indices)
+    final = reading.once(final_use)
     for node in sorted(final):
         found += _totals(node, final[node], reading)
     return found + _shared(reading, final)
@@ -77,22 +73,15 @@ def going_on(facts: RoundFacts) -> dict[str, Use]:
     return use
 
 
-def final_use(reading: Reading, nodes: Container[str] | None = None) -> dict[str, Use]:
+def final_use(reading: Reading) -> dict[str, Use]:
     """What every node where something starts holds after the plan.
 
     What goes on there now, less what of that changes, and with what it changes to: the sum over all jobs of
     what they hold afterwards.
-
-    Args:
-        reading: the plan.
-        nodes: the nodes that matter; None: all.
     """
     present = reading.facts.once(going_on)
-    final: dict[str, Use] = {}
-    for change in reading.changed.values():
-        for _, node in change.started:
-            if node not in final and (nodes is None or node in nodes):
-                final[node] = present[node].copy() if node in present else Use()
+    touched = {node for change in reading.changed.values() for _, node in change.started}
+    final = {node: present[node].copy() if node in present else Use() for node in touched}
     for change in reading.changed.values():
         if change.before and change.forced is None:
             add_use(final, change, change.before, final, -1)
@@ -202,13 +191,11 @@ def _totals(node: str, final: Use, reading: Reading) -> list[Violation]:
     return found
 
 
-def _indices(
-    change: Change, nodes: Mapping[str, Node], usable: Mapping[str, frozenset[int]]
-) -> list[Violation]:
+def _indices(change: Change, facts: RoundFacts) -> list[Violation]:
     """Wrong numbers of indices, and new ones that cannot be used."""
     found: list[Violation] = []
     action = change.action.id if change.action else ""
-    name = change.job.name
+    name, nodes, usable = change.job.name, facts.nodes, facts.once(_usable)
     for key, held in change.after.items():
         group, node = key
         exact = nodes[node].device_reporting is DeviceReporting.EXACT

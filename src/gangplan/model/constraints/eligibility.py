@@ -17,7 +17,8 @@ from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from gangplan.model.verifier.reading import Reading
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "eligibility"
 RULES = (
@@ -33,21 +34,28 @@ RULES = (
 
 def violations(reading: Reading) -> list[Violation]:
     """New tasks on nodes that do not take them, and gangs that have no throughput where they go."""
+    return reading.judged(_judge)
+
+
+def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
     found: list[Violation] = []
-    catalogue = {entry.name for entry in reading.round.accelerators}
-    nodes, now = reading.nodes, reading.round.now
-    for name, change in reading.changed.items():
-        if not change.after:
-            continue
-        action = change.action.id if change.action else ""
-        for group, node in change.after if change.outcome.status is Status.RESIZED else change.started:
-            for rule, why in _objections(change.groups[group], nodes[node], catalogue, now):
-                message = f"{name} puts new tasks of {group} on {node}, {why}"
-                found.append(Violation(f"eligibility.{rule}", name, node, action, message))
-        if change.outcome.relative_throughput <= 0:
-            message = f"{name} has no throughput on {change.outcome.types} at scope {change.outcome.scope}"
-            found.append(Violation("eligibility.no-throughput", name, "", action, message))
+    if not change.after:
+        return found
+    name, now, catalogue = change.job.name, facts.round.now, facts.once(_catalogue)
+    action = change.action.id if change.action else ""
+    for group, node in change.after if change.outcome.status is Status.RESIZED else change.started:
+        for rule, why in _objections(change.groups[group], facts.nodes[node], catalogue, now):
+            message = f"{name} puts new tasks of {group} on {node}, {why}"
+            found.append(Violation(f"eligibility.{rule}", name, node, action, message))
+    if change.outcome.relative_throughput <= 0:
+        message = f"{name} has no throughput on {change.outcome.types} at scope {change.outcome.scope}"
+        found.append(Violation("eligibility.no-throughput", name, "", action, message))
     return found
+
+
+def _catalogue(facts: RoundFacts) -> set[str]:
+    """Accelerator types that are catalogued."""
+    return {entry.name for entry in facts.round.accelerators}
 
 
 def _objections(group: TaskGroup, node: Node, catalogue: set[str], now: float) -> Iterator[tuple[str, str]]:

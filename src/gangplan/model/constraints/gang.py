@@ -27,9 +27,7 @@ RULES = ("gang.incomplete", "gang.count", "gang.mixed-types")
 
 def violations(reading: Reading) -> list[Violation]:
     """Gangs that run in part, at a wrong count, or with a group on several accelerator types."""
-    found: list[Violation] = []
-    for change in reading.changed.values():
-        found += _judge(change, reading.facts)
+    found = reading.judged(_judge)
     for name in reading.facts.once(_broken_now):
         if name not in reading.changed:
             found += _judge(reading.changes[name], reading.facts)

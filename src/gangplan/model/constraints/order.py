@@ -108,13 +108,15 @@ def _amounts(reading: Reading, awaited: Mapping[str, set[str]], stopping: set[st
     forced: dict[str, Use] = {}
     for name, change in reading.changed.items():
         for holding, uses in ((change.started, takes), (change.stopped, gives)):
+            if not any(node in both for _, node in holding):
+                continue
             own: dict[str, Use] = {}
             add_use(own, change, holding, both)
             for node, use in own.items():
                 uses.setdefault(node, {})[name] = use
         if change.forced is not None:
             add_use(forced, change, change.before, both)
-    final = final_use(reading, both)
+    final = reading.once(final_use)
     found: list[Violation] = []
     for node in sorted(both):
         for dimension, _, now, allowed in limits(node, reading.facts):

@@ -31,6 +31,8 @@ RULES = ("quota.device-limit", "quota.device-limit-by-type")
 
 Held = dict[tuple[str, str | None], int]
 """Devices by queue and type; type None: of all types."""
+Own = dict[tuple[str, str | None], int]
+"""Devices of the jobs of a queue itself, by queue and the type of their nodes; None: that has none."""
 
 
 def violations(reading: Reading) -> list[Violation]:
@@ -51,21 +53,22 @@ def violations(reading: Reading) -> list[Violation]:
 
 def present_use(facts: RoundFacts) -> Held:
     """What the running jobs that are not forced off hold now."""
-    held: Held = {}
+    own: Own = {}
     for change in facts.once(unplanned).values():
-        if change.forced is None:
-            _add(held, change, change.before, facts)
-    return held
+        if change.before and change.forced is None:
+            _add(own, change, change.before, facts)
+    return _summed({}, own, facts)
 
 
 def final_use(reading: Reading) -> Held:
     """What all jobs hold after the plan: what is held now, less what of that changes, and what it becomes."""
-    final = dict(reading.facts.once(present_use))
+    own: Own = {}
     for change in reading.changed.values():
-        if change.forced is None:
-            _add(final, change, change.before, reading.facts, -1)
-        _add(final, change, change.after, reading.facts)
-    return final
+        if change.before and change.forced is None:
+            _add(own, change, change.before, reading.facts, -1)
+        if change.after:
+            _add(own, change, change.after, reading.facts)
+    return _summed(reading.facts.once(present_use), own, reading.facts)
 
 
 def _limits(queue: Queue) -> Iterator[tuple[str | None, int]]:
@@ -74,22 +77,26 @@ def _limits(queue: Queue) -> Iterator[tuple[str | None, int]]:
     yield from queue.device_limit_by_type.items()
 
 
-def _add(held: Held, change: Change, holding: Holding, facts: RoundFacts, sign: int = 1) -> None:
-    """Add (``sign`` -1: take away) a holding to the sums of its queue and of every queue above."""
-    if change.job.queue is None or not holding:
+def _add(own: Own, change: Change, holding: Holding, facts: RoundFacts, sign: int = 1) -> None:
+    """Add (``sign`` -1: take away) a holding to what the jobs of its very queue hold."""
+    if change.job.queue is None:
         return
-    sums: dict[str | None, int] = {}
     for (name, node), part in holding.items():
         if name in change.groups:
             devices = sign * part.tasks * change.groups[name].devices_per_task
             if devices:
-                kind = facts.nodes[node].accelerator_type if node in facts.nodes else None
-                sums[None] = sums.get(None, 0) + devices
-                if kind is not None:
-                    sums[kind] = sums.get(kind, 0) + devices
-    for queue in facts.once(_and_above).get(change.job.queue, ()):
-        for kind, devices in sums.items():
-            held[queue, kind] = held.get((queue, kind), 0) + devices
+                key = (change.job.queue, facts.nodes[node].accelerator_type if node in facts.nodes else None)
+                own[key] = own.get(key, 0) + devices
+
+
+def _summed(held: Held, own: Own, facts: RoundFacts) -> Held:
+    """``held``, with what queues hold themselves added to them and to every queue above."""
+    found = dict(held)
+    for (name, kind), devices in own.items():
+        for queue in facts.once(_and_above).get(name, ()):
+            for counted in {None, kind}:
+                found[queue, counted] = found.get((queue, counted), 0) + devices
+    return found
 
 
 def _and_above(facts: RoundFacts) -> dict[str, list[str]]:

@@ -25,6 +25,7 @@ from gangplan.model.verifier.violation import Violation
 if TYPE_CHECKING:
     from gangplan.model.formulation.layout import Domain, GangKind, GangRoom, Layout
     from gangplan.model.program import FloatArray, IntArray
+    from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
 
@@ -34,44 +35,44 @@ RULES = ("topology.required-level", "topology.whole-nodes")
 
 def violations(reading: Reading) -> list[Violation]:
     """Components that spread wider than they may, and groups on parts of several nodes."""
+    return reading.judged(_judge)
+
+
+def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
     found: list[Violation] = []
-    for name, change in reading.changed.items():
-        if not change.after:
-            continue
-        action = change.action.id if change.action else ""
-        required = change.job.component.required_level
-        scope = change.outcome.scope
-        if (
-            required is not None
-            and (change.started or change.outcome.status is Status.RESIZED)
-            and reading.facts.rank[scope] < reading.facts.rank[required]
-        ):
-            message = f"{name} spreads over scope {scope}; it requires one {required}"
-            found.append(Violation("topology.required-level", name, "", action, message))
-        if len(change.after) == 1:
-            continue  # on one node
-        for group in change.groups.values():
-            if (
-                group.split is TaskSplit.WHOLE_NODES
-                and group.devices_per_task
-                and _broken(group, change, reading)
-            ):
-                message = f"{name} spreads {group.name} over parts of nodes; it takes one node or whole nodes"
-                found.append(Violation("topology.whole-nodes", name, "", action, message))
+    if not change.after:
+        return found
+    name = change.job.name
+    action = change.action.id if change.action else ""
+    required = change.job.component.required_level
+    scope = change.outcome.scope
+    if (
+        required is not None
+        and (change.started or change.outcome.status is Status.RESIZED)
+        and facts.rank[scope] < facts.rank[required]
+    ):
+        message = f"{name} spreads over scope {scope}; it requires one {required}"
+        found.append(Violation("topology.required-level", name, "", action, message))
+    if len(change.after) == 1:
+        return found  # on one node
+    for group in change.groups.values():
+        if group.split is TaskSplit.WHOLE_NODES and group.devices_per_task and _broken(group, change, facts):
+            message = f"{name} spreads {group.name} over parts of nodes; it takes one node or whole nodes"
+            found.append(Violation("topology.whole-nodes", name, "", action, message))
     return found
 
 
-def _broken(group: TaskGroup, change: Change, reading: Reading) -> bool:
-    if _whole(group, change.after, reading):
+def _broken(group: TaskGroup, change: Change, facts: RoundFacts) -> bool:
+    if _whole(group, change.after, facts):
         return False
     starts = change.status is Status.RESIZED or any(name == group.name for name, _ in change.started)
-    return starts or _whole(group, change.before, reading)
+    return starts or _whole(group, change.before, facts)
 
 
-def _whole(group: TaskGroup, holding: Holding, reading: Reading) -> bool:
+def _whole(group: TaskGroup, holding: Holding, facts: RoundFacts) -> bool:
     """Whether ``holding`` has the group on one node, or on whole nodes of equal size."""
     built_in = [
-        (reading.nodes[node].device_count, held.tasks * group.devices_per_task)
+        (facts.nodes[node].device_count, held.tasks * group.devices_per_task)
         for (name, node), held in holding.items()
         if name == group.name
     ]

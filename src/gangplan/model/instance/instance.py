@@ -19,6 +19,7 @@ from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
 from gangplan.model.instance.as_placed import AsPlaced, as_placed
 from gangplan.model.instance.filters import Filters
+from gangplan.model.instance.keeps import Keeps, flatten_keeps
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
 from gangplan.model.instance.pricing import Pricing
@@ -81,6 +82,7 @@ class Instance:
         gain: shape (options,), u of each option minus u of not running, in GPU-equivalents.
         keep_gain: shape (classes,), the same for KEEP; 0 for waiting classes.
         keep_use: by class: ``{node index: (devices, cpu, memory)}`` of a kept job.
+        keeps: the same as flat arrays.
         offset: value of the plan in which nothing runs.
         blocks: distinct blocks.
         block_index: position by block.
@@ -109,6 +111,7 @@ class Instance:
     gain: FloatArray
     keep_gain: FloatArray
     keep_use: tuple[Mapping[int, Vector], ...]
+    keeps: Keeps
     offset: float
     blocks: tuple[Block, ...]
     block_index: Mapping[Block, int]
@@ -174,6 +177,7 @@ def _build_instance(round_: Round) -> Instance:
     size = np.array([len(c.jobs) for c in classes], dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
     class_of_job[[j for c in classes for j in c.jobs]] = np.repeat(np.arange(len(classes)), size)
+    keep_use = tuple(now_placed[c].use if c in now_placed else {} for c in range(len(classes)))
     return Instance(
         round=round_,
         jobs=jobs,
@@ -193,7 +197,8 @@ def _build_instance(round_: Round) -> Instance:
         devices=devices,
         gain=gain,
         keep_gain=keep_gain,
-        keep_use=tuple(now_placed[c].use if c in now_placed else {} for c in range(len(classes))),
+        keep_use=keep_use,
+        keeps=flatten_keeps(keep_use, nodes.type_of, len(speeds.type_names)),
         offset=offset,
         blocks=tuple(blocks),
         block_index={block: b for b, block in enumerate(blocks)},

@@ -17,9 +17,9 @@ from gangplan.model.formulation.layout import ROOT, Domain, Flow, Layout, flow_o
 from gangplan.model.formulation.nesting import is_nested, present_tasks
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, place_gangs, stay_where_free
+from gangplan.model.packing.in_place import prefer_in_place
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.packing.resize import resize_in_place
-from gangplan.model.packing.settle import settle
 from gangplan.model.program import FloatArray, IntArray
 
 
@@ -84,7 +84,7 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
         Fit.BEST,
         order,
     )
-    return settle(occupancy, filled)
+    return prefer_in_place(occupancy, filled)
 
 
 def _goes_on(

@@ -8,10 +8,51 @@ in all where there is no more room.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gangplan.model.compiled import compiled
-from gangplan.model.program import IntArray
+from gangplan.model.program import BoolArray, IntArray
+
+_ANY = np.iinfo(np.int64).max
+
+
+class SingleBlocks(NamedTuple):
+    """Options that are one block on one node, and the quotas that they count under.
+
+    Attributes:
+        option, class_of: shape (options,), distinct option and class of each.
+        block_of: shape (distinct,), the block; -1 where the option is none of one block on one node.
+        demand: shape (blocks, 3).
+        node_start, node: by block: nodes that could take it when empty, ascending (CSR).
+        queue_of: shape (classes,); -1 without a queue.
+        chain_start, chain: by queue: itself and the queues above (CSR).
+        devices: shape (distinct, types + 1), devices by type, and in all in the last column.
+    """
+
+    option: IntArray
+    class_of: IntArray
+    block_of: IntArray
+    demand: IntArray
+    node_start: IntArray
+    node: IntArray
+    queue_of: IntArray
+    chain_start: IntArray
+    chain: IntArray
+    devices: IntArray
+
+
+class Crowd(NamedTuple):
+    """Who is still to be placed.
+
+    Attributes:
+        left: shape (classes,), jobs of each.
+        open: shape (distinct,), whether the option may still find room: room only gets less.
+    """
+
+    left: IntArray
+    open: BoolArray
 
 
 @compiled
@@ -34,6 +75,8 @@ def first_on(
     for i in range(len(nodes)):
         if count <= 0:
             break
+        if not _fits(free[nodes[i]], demand):
+            continue
         number = min(_copies(free[nodes[i]], demand, most), count)
         if number > 0:
             chosen[found], numbers[found] = nodes[i], number
@@ -48,6 +91,8 @@ def best_on(
     free: IntArray, nodes: IntArray, demand: IntArray, count: int, most: int
 ) -> tuple[IntArray, IntArray]:
     """Nodes with room where the least is free, in the order of the dimensions."""
+    if count == 1 and most >= 1:
+        return _best_one(free, nodes, demand)
     room = copies_on(free, nodes, demand, most)
     chosen = np.empty(min(count, len(nodes)), np.int64)
     numbers = np.empty(len(chosen), np.int64)
@@ -67,6 +112,19 @@ def best_on(
     for i in range(found):
         free[chosen[i]] -= demand * numbers[i]
     return chosen[:found], numbers[:found]
+
+
+@compiled
+def _best_one(free: IntArray, nodes: IntArray, demand: IntArray) -> tuple[IntArray, IntArray]:
+    """The node with room where the least is free, for one copy."""
+    best = -1
+    for i in range(len(nodes)):
+        if (best < 0 or _less(free[nodes[i]], free[best])) and _fits(free[nodes[i]], demand):
+            best = nodes[i]
+    found = 1 if best >= 0 else 0
+    if found:
+        free[best] -= demand
+    return np.full(found, best, np.int64), np.ones(found, np.int64)
 
 
 @compiled
@@ -98,6 +156,80 @@ def pack_on(
     for i in range(found):
         free[chosen[i]] -= demand * numbers[i]
     return chosen[:found], numbers[:found]
+
+
+@compiled
+def place_in_order(
+    free: IntArray,
+    quota: IntArray,
+    blocks: SingleBlocks,
+    crowd: Crowd,
+    ahead: IntArray,
+    at: int,
+    best: bool,  # noqa: FBT001
+) -> tuple[int, IntArray, IntArray, IntArray]:
+    """Place the options ``ahead`` from ``at`` on, up to the next open one that is no single block.
+
+    Args:
+        free: what is free; changed.
+        quota: shape (queues, types + 1), what each queue may still take; changed.
+        blocks: what the options are.
+        crowd: who is left; changed.
+        ahead: positions of options.
+        at: first of them.
+        best: take the node where the least is free, not the first.
+
+    Returns:
+        The position that was reached; options, nodes and members placed, in order.
+    """
+    wanted = 0
+    for c in range(len(crowd.left)):
+        wanted += crowd.left[c]
+    options = np.empty(wanted, np.int64)
+    places, numbers = np.empty(wanted, np.int64), np.empty(wanted, np.int64)
+    found = 0
+    while at < len(ahead):
+        k = ahead[at]
+        o, c = blocks.option[k], blocks.class_of[k]
+        if crowd.left[c] > 0 and crowd.open[o]:
+            block = blocks.block_of[o]
+            if block < 0:
+                break
+            most = crowd.left[c]
+            q = blocks.queue_of[c]
+            begin = blocks.chain_start[q] if q >= 0 else 0
+            end = blocks.chain_start[q + 1] if q >= 0 else 0
+            for i in range(begin, end):
+                for t in range(blocks.devices.shape[1]):
+                    if blocks.devices[o, t] > 0:
+                        most = min(most, max(0, quota[blocks.chain[i], t]) // blocks.devices[o, t])
+            if most > 0:
+                nodes = blocks.node[blocks.node_start[block] : blocks.node_start[block + 1]]
+                if best:
+                    chosen, members = best_on(free, nodes, blocks.demand[block], most, _ANY)
+                else:
+                    chosen, members = first_on(free, nodes, blocks.demand[block], most, _ANY)
+                number = 0
+                for i in range(len(chosen)):
+                    options[found], places[found], numbers[found] = k, chosen[i], members[i]
+                    number += members[i]
+                    found += 1
+                for i in range(begin, end):
+                    for t in range(blocks.devices.shape[1]):
+                        quota[blocks.chain[i], t] -= blocks.devices[o, t] * number
+                crowd.left[c] -= number
+                if number < most:
+                    crowd.open[o] = False
+        at += 1
+    return at, options[:found], places[:found], numbers[:found]
+
+
+@compiled
+def _fits(free: IntArray, demand: IntArray) -> bool:
+    for r in range(len(demand)):  # noqa: SIM110  (a generator does not compile)
+        if demand[r] > 0 and free[r] < demand[r]:
+            return False
+    return True
 
 
 @compiled

@@ -11,16 +11,14 @@ from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN
 from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.choose import Crowd
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.program import FloatArray, IntArray
-
-_CHUNK = 512
-"""Options that are looked at before those of placed jobs, and those without room, are sieved out again."""
 
 
 def keep_and_fill(instance: Instance) -> Assignment:
     """Keep everything that may stay, then fill by value per device, first fit (decision 22)."""
-    kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
+    kept_classes = np.flatnonzero(instance.kept).tolist()
     kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
     occupancy = Occupancy(instance, kept_classes)
     return fill(occupancy, Assignment(kept=kept, placed={}), Fit.FIRST)
@@ -46,33 +44,68 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray
     """
     instance = occupancy.instance
     placed = dict(assignment.placed)
-    waiting = {
-        c: [j for j in job_class.jobs if j not in placed]
-        for c, job_class in enumerate(instance.classes)
-        if not job_class.kept or (order is not None and job_class.jobs[0] not in assignment.kept)
-    }
-    open_class = np.zeros(len(instance.classes), dtype=np.bool_)
-    open_class[[c for c, left in waiting.items() if left]] = True
-    open_option = np.ones(len(instance.distinct), dtype=np.bool_)
+    left = jobs_left(instance, placed)
+    for c in np.flatnonzero(instance.kept).tolist():
+        if order is None or instance.classes[c].jobs[0] in assignment.kept:
+            left[c] = 0
+    crowd = Crowd(left, np.ones(len(instance.distinct), dtype=np.bool_))
     ahead = by_density(instance) if order is None else order
-    while len(ahead):
-        ahead = ahead[open_class[instance.option_class[ahead]] & open_option[instance.option[ahead]]]
-        for k in ahead[:_CHUNK].tolist():
-            c, distinct = int(instance.option_class[k]), int(instance.option[k])
-            left = waiting[c]
-            if not left or not open_option[distinct]:
-                continue
-            allowed = min(len(left), occupancy.members_allowed(instance.classes[c], instance.option_at(k)))
-            if not allowed:
-                continue
-            spots = list(place_gangs(occupancy, k, allowed, fit))
-            for where in spots:
-                placed[left.pop(0)] = Placed(k, where)
-            open_class[c] = bool(left)
-            if len(spots) < allowed:
-                open_option[distinct] = False
-        ahead = ahead[_CHUNK:]
+    place_crowd(occupancy, ahead, crowd, placed, fit)
     return replace(assignment, placed=placed)
+
+
+def jobs_left(instance: Instance, placed: Mapping[int, Placed]) -> IntArray:
+    """Jobs of every class that are not ``placed``, shape (classes,)."""
+    where = instance.class_of_job[np.fromiter(placed, dtype=np.int64, count=len(placed))]
+    return instance.members - np.bincount(where, minlength=len(instance.classes))
+
+
+def place_crowd(
+    occupancy: Occupancy,
+    ahead: IntArray,
+    crowd: Crowd,
+    placed: dict[int, Placed],
+    fit: Fit,
+    *,
+    gangs_again: bool = False,
+) -> None:
+    """Place as many of a crowd as there is room for.
+
+    Args:
+        occupancy: what is free; changed.
+        ahead: positions of options in the order in which they are tried.
+        crowd: who is left; changed.
+        placed: who is placed, by job; added to.
+        fit: which of the nodes with room.
+        gangs_again: try options of gangs again that once found no room.
+    """
+    instance = occupancy.instance
+    waiting: dict[int, list[int]] = {}
+
+    def place(k: int, where: tuple[tuple[int, tuple[int, ...]], ...]) -> None:
+        c = int(instance.option_class[k])
+        if c not in waiting:
+            waiting[c] = [j for j in instance.classes[c].jobs if j not in placed]
+        placed[waiting[c].pop(0)] = Placed(k, where)
+
+    at = 0
+    while at < len(ahead):
+        at, singles = occupancy.place_single(ahead, at, crowd, fit)
+        for k, node, number in singles:
+            where = ((node, instance.option_at(k).demands[0].tasks),)
+            for _ in range(number):
+                place(k, where)
+        if at < len(ahead):
+            k = int(ahead[at])
+            c, option = int(instance.option_class[k]), instance.option_at(k)
+            allowed = min(int(crowd.left[c]), occupancy.members_allowed(instance.classes[c], option))
+            spots = list(place_gangs(occupancy, k, allowed, fit)) if allowed else []
+            for gang in spots:
+                place(k, gang)
+            crowd.left[c] -= len(spots)
+            if len(spots) < allowed and not gangs_again:
+                crowd.open[int(instance.option[k])] = False
+            at += 1
 
 
 def by_density(instance: Instance) -> IntArray:
@@ -169,8 +202,8 @@ def stay_where_free(occupancy: Occupancy, staying: Collection[int], placed: Mapp
     """
     instance = occupancy.instance
     found = set()
-    for c, job_class in enumerate(instance.classes):
-        if not job_class.kept or c in staying or job_class.jobs[0] in placed:
+    for c in np.flatnonzero(instance.kept).tolist():
+        if c in staying or instance.classes[c].jobs[0] in placed:
             continue
         if occupancy.can_stay(c):
             occupancy.stay(c)

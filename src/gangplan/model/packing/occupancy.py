@@ -11,11 +11,24 @@ from gangplan.model.instance.instance import Instance, JobClass
 from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN, task_vector
 from gangplan.model.packing.assignment import Placed
-from gangplan.model.packing.choose import best_on, copies_on, first_on, pack_on
+from gangplan.model.packing.choose import (
+    Crowd,
+    SingleBlocks,
+    best_on,
+    copies_on,
+    first_on,
+    pack_on,
+    place_in_order,
+)
+from gangplan.model.packing.quotas import Quotas, option_devices
 from gangplan.model.program import IntArray
 
 Taken = list[tuple[int, int]]
 """Node indices and how many copies of a block each got."""
+Single = tuple[int, int, int]
+"""Position of an option that is one block on one node, the node, and how many of the class start there."""
+
+_ANY = int(np.iinfo(np.int64).max)
 
 
 class Fit(Enum):
@@ -35,15 +48,38 @@ class Occupancy:
         self.free: IntArray = instance.nodes.capacity.copy()
         self._demand: IntArray = np.array([block.demand for block in instance.blocks], dtype=np.int64)
         self._block_nodes: dict[int, IntArray] = {}
-        self._queues = _Quotas(instance)
-        for c in kept_classes:
-            self.stay(c)
+        self._blocks: SingleBlocks | None = None
+        self._queues = Quotas(instance)
+        staying = np.zeros(len(instance.classes), dtype=np.bool_)
+        staying[list(kept_classes)] = True
+        keeps = instance.keeps
+        held = staying[keeps.class_of]
+        np.subtract.at(self.free, keeps.node[held], keeps.amounts[held])
+        self._queues.take_all_kept(np.flatnonzero(staying))
 
     def stay(self, c: int) -> None:
         """Let the running class ``c`` hold its present place."""
         for node, amounts in self.instance.keep_use[c].items():
             self.free[node] -= amounts
         self._queues.take_kept(c)
+
+    def place_single(self, ahead: IntArray, at: int, crowd: Crowd, fit: Fit) -> tuple[int, list[Single]]:
+        """Place the options ``ahead`` from position ``at`` on, up to the next that is no single block.
+
+        Args:
+            ahead: positions of options in the order in which they are tried.
+            at: where to go on.
+            crowd: who is left, and which options found room so far; changed.
+            fit: which of the nodes with room.
+
+        Returns:
+            The position that was reached, and what was placed in order.
+        """
+        if self._blocks is None:
+            self._blocks = single_blocks(self)
+        room = (self.free, self._queues.left)
+        end, options, places, numbers = place_in_order(*room, self._blocks, crowd, ahead, at, fit is Fit.BEST)
+        return end, list(zip(options.tolist(), places.tolist(), numbers.tolist(), strict=True))
 
     def take_placed(self, j: int, placed: Placed, count: int = 1) -> None:
         """Let job ``j`` hold a new place; with a ``count`` of -1, give it up again."""
@@ -58,7 +94,7 @@ class Occupancy:
         """Charge the quotas with what running job ``j`` would hold beyond what it holds now."""
         c = int(self.instance.class_of_job[j])
         option = self.instance.option_at(placed.option)
-        if option.devices > sum(amounts[0] for amounts in self.instance.keep_use[c].values()):
+        if option.devices > self.instance.keeps.devices[c, -1]:
             self._queues.give_kept(c)
             self.take_quota(self.instance.classes[c], option, 1)
 
@@ -79,7 +115,7 @@ class Occupancy:
 
     def copies(self, block: int, nodes: IntArray) -> IntArray:
         """How many more copies of ``block`` each of ``nodes`` takes, shape (nodes,)."""
-        return copies_on(self.free, nodes, self._demand[block], np.iinfo(np.int64).max)
+        return copies_on(self.free, nodes, self._demand[block], _ANY)
 
     def take(
         self, block: int, count: int, nodes: IntArray, fit: Fit, *, together: bool, most: int | None = None
@@ -88,7 +124,7 @@ class Occupancy:
 
         ``together`` packs them on few nodes; ``most`` limits what one node takes of them.
         """
-        limit = np.iinfo(np.int64).max if most is None else most
+        limit = _ANY if most is None else most
         pack = together and fit is Fit.BEST
         choose = pack_on if pack else best_on if fit is Fit.BEST else first_on
         places, numbers = choose(self.free, nodes, self._demand[block], count, limit)
@@ -131,94 +167,27 @@ class Occupancy:
         return [nodes[at == domain] for domain in order.tolist()]
 
 
-class _Quotas:
-    """What every queue's subtree may still take, in all and by type (broken limits may not get worse)."""
-
-    def __init__(self, instance: Instance) -> None:
-        self._instance = instance
-        self._all = len(instance.speeds.type_names)
-        self._left: list[dict[int, int]] = []
-        limits = {queue.name: queue for queue in instance.round.queues}
-        for name in instance.queue_names:
-            queue = limits[name]
-            left = {instance.speeds.type_index[t]: limit for t, limit in queue.device_limit_by_type.items()}
-            if queue.device_limit is not None:
-                left[self._all] = queue.device_limit
-            self._left.append(left)
-        held: list[dict[int, int]] = [dict.fromkeys(left, 0) for left in self._left]
-        for c in np.flatnonzero(instance.kept).tolist():
-            for ancestor in self._ancestors(instance.classes[c]):
-                for column, devices in self._kept(c).items():
-                    if column in held[ancestor]:
-                        held[ancestor][column] += devices
-        for left, now in zip(self._left, held, strict=True):
-            for column, devices in now.items():
-                left[column] = max(left[column], devices)
-
-    def _ancestors(self, job_class: JobClass) -> tuple[int, ...]:
-        return self._instance.queue_ancestors[job_class.queue] if job_class.queue >= 0 else ()
-
-    def _kept(self, c: int) -> dict[int, int]:
-        devices: dict[int, int] = {}
-        for node, amounts in self._instance.keep_use[c].items():
-            if amounts[0]:
-                type_ = int(self._instance.nodes.type_of[node])
-                devices[type_] = devices.get(type_, 0) + amounts[0]
-        devices[self._all] = sum(devices.values())
-        return devices
-
-    def _option(self, option: Option) -> tuple[tuple[int, int], ...]:
-        return (*option.devices_by_type, (self._all, option.devices))
-
-    def take_kept(self, c: int) -> None:
-        for ancestor in self._ancestors(self._instance.classes[c]):
-            self._charge(ancestor, self._kept(c).items(), 1)
-
-    def give_kept(self, c: int) -> None:
-        for ancestor in self._ancestors(self._instance.classes[c]):
-            self._charge(ancestor, self._kept(c).items(), -1)
-
-    def take(self, job_class: JobClass, option: Option, count: int) -> None:
-        for ancestor in self._ancestors(job_class):
-            self._charge(ancestor, self._option(option), count)
-
-    def _charge(self, queue: int, devices: Iterable[tuple[int, int]], count: int) -> None:
-        left = self._left[queue]
-        for column, number in devices:
-            if column in left:
-                left[column] -= number * count
-
-    def kept_allowed(self, c: int) -> bool:
-        """Whether the quotas still allow what class ``c`` holds now."""
-        return all(
-            devices <= self._left[ancestor].get(column, devices)
-            for ancestor in self._ancestors(self._instance.classes[c])
-            for column, devices in self._kept(c).items()
-        )
-
-    def allowed(self, job_class: JobClass, option: Option) -> int:
-        """How many more gangs of ``option`` fit, at most the members of the class."""
-        most = len(job_class.jobs)
-        for ancestor in self._ancestors(job_class):
-            left = self._left[ancestor]
-            for column, number in self._option(option):
-                if number and column in left:
-                    most = min(most, max(0, left[column]) // number)
-        return most
-
-    def broken(self) -> frozenset[int]:
-        """Queues over some limit."""
-        return frozenset(q for q, left in enumerate(self._left) if any(n < 0 for n in left.values()))
-
-    def shortfall(self, job_class: JobClass, option: Option) -> tuple[int, str]:
-        """How many devices over the tightest limit, and whose limit it is."""
-        worst = (0, "")
-        for ancestor in self._ancestors(job_class):
-            left = self._left[ancestor]
-            for column, number in self._option(option):
-                if number and column in left:
-                    worst = max(worst, (number - left[column], self._instance.queue_names[ancestor]))
-        return worst
+def single_blocks(occupancy: Occupancy) -> SingleBlocks:
+    """The options that are one block on one node, as a compiled loop reads them."""
+    instance = occupancy.instance
+    block_of = [
+        instance.block_index[option.demands[0].block] if option.is_single else -1
+        for option in instance.distinct
+    ]
+    nodes = [occupancy.block_nodes(block) for block in range(len(instance.blocks))]
+    chains = instance.queue_ancestors
+    return SingleBlocks(
+        option=instance.option,
+        class_of=instance.option_class,
+        block_of=np.array(block_of, dtype=np.int64),
+        demand=np.array([block.demand for block in instance.blocks], dtype=np.int64).reshape(-1, 3),
+        node_start=np.cumsum([0, *(len(some) for some in nodes)]),
+        node=np.concatenate([np.zeros(0, dtype=np.int64), *nodes]),
+        queue_of=np.array([job_class.queue for job_class in instance.classes], dtype=np.int64),
+        chain_start=np.cumsum([0, *(len(chain) for chain in chains)]),
+        chain=np.array([queue for chain in chains for queue in chain], dtype=np.int64),
+        devices=option_devices(instance),
+    )
 
 
 def spots_of(parts: Sequence[tuple[tuple[int, ...], Taken]]) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -11,16 +11,20 @@ import numpy as np
 
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
-from gangplan.model.packing.fill import fill, place_gangs, shares, stay_where_free
+from gangplan.model.packing.choose import Crowd
+from gangplan.model.packing.fill import fill, jobs_left, place_crowd, shares, stay_where_free
+from gangplan.model.packing.in_place import prefer_in_place
 from gangplan.model.packing.occupancy import Fit, Occupancy
-from gangplan.model.packing.settle import settle
 from gangplan.model.prices.prices import Prices
-from gangplan.model.program import FloatArray, IntArray
+from gangplan.model.program import BoolArray, FloatArray, IntArray
+
+_DIGITS = 9
+"""Profits per device that differ less are alike: many options are worth exactly their price."""
 
 
 def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     """A plan from prices; no bound is claimed for it."""
-    kept = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
+    kept = np.flatnonzero(instance.kept).tolist()
     leaving = [c for c in kept if not prices.stays[c] and not instance.classes[c].must_run]
     leaving.sort(key=lambda c: (prices.keep_margin[c], c))
     leaving = leaving[: instance.round.policy.disruption_limit]
@@ -28,21 +32,32 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     occupancy = Occupancy(instance, staying)
     profit = _profit(instance, prices)
     placed: dict[int, Placed] = {}
-    for k in _best_options(instance, profit, staying):
-        members = list(instance.classes[int(instance.option_class[k])].jobs)
-        for spots in place_gangs(occupancy, k, len(members), Fit.BEST):
-            placed[members.pop(0)] = Placed(k, spots)
+    crowd = Crowd(instance.members.copy(), np.ones(len(instance.distinct), dtype=np.bool_))
+    best = _best_options(instance, profit, staying)
+    place_crowd(occupancy, best, crowd, placed, Fit.BEST, gangs_again=True)
     staying |= stay_where_free(occupancy, staying, placed)
     stays = frozenset(instance.classes[c].jobs[0] for c in staying)
-    filled = fill(occupancy, Assignment(kept=stays, placed=placed), Fit.BEST, by_profit(instance, prices))
-    return settle(occupancy, filled)
+    wanting = jobs_left(instance, placed) > 0
+    wanting[list(staying)] = False
+    order = _ranked(instance, profit, wanting[instance.option_class])
+    filled = fill(occupancy, Assignment(kept=stays, placed=placed), Fit.BEST, order)
+    return prefer_in_place(occupancy, filled)
 
 
 def by_profit(instance: Instance, prices: Prices) -> IntArray:
     """Positions of options that are worth more than waiting, by profit per device, best first."""
-    profit = _profit(instance, prices)
-    order = np.lexsort((np.arange(len(profit)), -profit / shares(instance)))
-    return order[(instance.gain[order] > 0.0) & np.isfinite(profit[order])]
+    return _ranked(instance, _profit(instance, prices), np.ones(len(instance.option), dtype=np.bool_))
+
+
+def _ranked(instance: Instance, profit: FloatArray, asked: BoolArray) -> IntArray:
+    """Positions of the options ``asked`` for that have a gain, by profit per device, best first.
+
+    Of options that are worth the same, the one with more gain per device, then the larger one comes first.
+    """
+    some = np.flatnonzero(asked & (instance.gain > 0.0) & np.isfinite(profit))
+    share = shares(instance)[some]
+    density, gain = np.round(profit[some] / share, _DIGITS), np.round(instance.gain[some] / share, _DIGITS)
+    return some[np.lexsort((-instance.devices[some], -gain, -density))]
 
 
 def _profit(instance: Instance, prices: Prices) -> FloatArray:
@@ -50,21 +65,18 @@ def _profit(instance: Instance, prices: Prices) -> FloatArray:
 
     ``-inf`` where a running job may not move: it is resized in place or not at all (decision 18).
     """
-    rooted = np.array(
-        [c.kept and not instance.jobs[c.jobs[0]].capabilities.movable for c in instance.classes],
-        dtype=np.bool_,
-    )
+    rooted = np.zeros(len(instance.classes), dtype=np.bool_)
+    for c in np.flatnonzero(instance.kept).tolist():
+        rooted[c] = not instance.jobs[instance.classes[c].jobs[0]].capabilities.movable
     return np.where(rooted[instance.option_class], -np.inf, instance.gain - prices.option_cost)
 
 
-def _best_options(instance: Instance, profit: FloatArray, staying: set[int]) -> list[int]:
+def _best_options(instance: Instance, profit: FloatArray, staying: set[int]) -> IntArray:
     """The best option of every class that does not stay, if it has a profit; largest first."""
-    order = np.lexsort((-profit, instance.option_class))
-    classes, first = np.unique(instance.option_class[order], return_index=True)
-    best = order[first]
-    open_ = np.ones(len(instance.classes), dtype=np.bool_)
-    open_[list(staying)] = False
-    best = best[(profit[best] > 0.0) & open_[classes]]
+    top = np.full(len(instance.classes), -np.inf)
+    np.maximum.at(top, instance.option_class, profit)
+    top[list(staying)] = np.inf
+    tops = np.flatnonzero((profit == top[instance.option_class]) & (profit > 0.0))
+    best = tops[np.flatnonzero(np.diff(instance.option_class[tops], prepend=-1))]
     density = profit[best] / shares(instance)[best]
-    ranked: list[int] = best[np.lexsort((best, -density, -instance.devices[best]))].tolist()
-    return ranked
+    return best[np.lexsort((best, -density, -instance.devices[best]))]

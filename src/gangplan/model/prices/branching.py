@@ -20,7 +20,7 @@ from gangplan.model.program import BoolArray, FloatArray
 
 _STEPS = 80
 _STRETCH = 0.02
-_LEAST_DEVICES = 8
+_LEAST_DEVICES = 2
 _FORCE = 1e3
 _LARGEST = 1e6
 _TORN = 0.02
@@ -77,10 +77,14 @@ class Branching:
 
 
 def _decisions(search: PriceSearch) -> tuple[PriceSearch, PriceSearch] | None:
-    """Two ways of deciding what tears ``search`` most: who runs on a type, or who stays."""
+    """Two ways of deciding what tears ``search`` most: who runs on a type, or who stays.
+
+    Classes of several alike jobs are left alone: not one of them is torn, but their number.
+    """
     instance = search.instance
     torn = np.minimum(search.chosen, 1.0 - search.chosen) * instance.devices
     torn[(instance.devices < _LEAST_DEVICES) | (search.chosen < _TORN) | (search.chosen > 1.0 - _TORN)] = 0.0
+    torn[instance.members[instance.option_class] > 1] = 0.0
     held = _held(instance)
     kept = np.minimum(search.kept_share, 1.0 - search.kept_share) * held
     kept[(held < _LEAST_DEVICES) | (search.kept_share < _TORN) | (search.kept_share > 1.0 - _TORN)] = 0.0
@@ -92,8 +96,6 @@ def _decisions(search: PriceSearch) -> tuple[PriceSearch, PriceSearch] | None:
     if most <= 0.0:
         return None
     c = int(instance.option_class[k])
-    if instance.members[c] > 1:
-        return None
     types = search.market.option_devices[instance.option, :-1] > 0
     same = (instance.option_class == c) & (types == types[k]).all(axis=1)
     return _take(search, same), _refuse(search, same)

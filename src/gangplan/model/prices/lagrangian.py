@@ -35,7 +35,7 @@ _MEMORY = 0.7
 _TARGET = 0.3
 """A step aims this share of the bound below the best one, times a stretch that shrinks when it stalls: small
 enough and the first hundred evaluations bring prices within 0.2 % of what linear programming finds."""
-_FORGET = 0.04
+_FORGET = 0.015
 """Weight of the present choice in the running average."""
 _SHRINK = 0.75
 _PATIENCE = 8
@@ -70,6 +70,7 @@ class PriceSearch:
     less: float = 0.0
     bound: float = np.inf
     evaluations: int = 0
+    _weight: float = 1.0
 
     @classmethod
     def of(cls, instance: Instance) -> PriceSearch:
@@ -129,7 +130,7 @@ class PriceSearch:
         rent_scale = 1.0 / np.maximum(self.market.limited, 1.0)
         direction, rent_direction = np.zeros_like(price), np.zeros_like(rent)
         stalled = 0
-        self.chosen[:] = 0.0
+        self._forget()
         for _ in range(steps):
             if stop():
                 break
@@ -157,13 +158,20 @@ class PriceSearch:
             price = np.maximum(0.0, price - step * direction * scale)
             rent = np.maximum(0.0, rent - step * rent_direction * rent_scale)
 
+    def _forget(self) -> None:
+        """Begin the running averages anew."""
+        self.chosen[:] = 0.0
+        self.kept_share[:] = 0.0
+        self._weight = 1.0
+
     def _remember(self) -> None:
-        """Move the running average of what classes choose towards the present choice."""
-        choice = self.choice
-        self.chosen *= 1.0 - _FORGET
+        """Move the running averages of what classes choose towards the present choice, the first in full."""
+        choice, weight = self.choice, max(_FORGET, self._weight)
+        self._weight = weight / (1.0 + weight)
+        self.chosen *= 1.0 - weight
         taken = choice.best[(choice.best >= 0) & ~choice.stays]
-        self.chosen[taken] += _FORGET
-        self.kept_share += _FORGET * (choice.kept - self.kept_share)
+        self.chosen[taken] += weight
+        self.kept_share += weight * (choice.kept - self.kept_share)
 
     def prices(self) -> Prices:
         """What the best prices say of every option and kept job; what is refused costs what it brings."""

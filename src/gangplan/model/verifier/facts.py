@@ -7,7 +7,6 @@ each other. Sources: switching, decision 13; sizes of CPU-only jobs, decision 41
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from gangplan.domain.plan import ForcedReason
 from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
-from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughput
+from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
 from gangplan.model.verifier.throughput import Throughput
 
@@ -191,27 +190,13 @@ def _fairness(
             capacity[node.accelerator_type] = (
                 capacity.get(node.accelerator_type, 0) + node.usable_device_count
             )
-    contending = math.fsum(bases.values())
-    shares: dict[float, dict[str, float]] = {}
-    for base in bases.values():
-        if base not in shares:
-            share = base / contending if contending else 0.0
-            shares[base] = {name: count * share for name, count in capacity.items()}
-    rhos: dict[str, float] = {}
-    isolated: dict[str, float] = {}
-    seen: dict[object, float] = {}
-    for job in round_.jobs:
-        base = bases[job.name]
-        alike = [
-            (g.profile, g.accelerator_types, g.count, g.allowed_counts, g.devices_per_task)
-            for g in job.component.task_groups
-        ]
-        signature = (base, *alike)
-        x = seen.get(signature)
-        if x is None:
-            x = seen[signature] = isolated_throughput(job.component, shares[base], throughput)
-        isolated[job.name] = x
-        rhos[job.name] = finish_time_fairness(job, x, round_.now, round_.round_seconds)
+    components = [job.component for job in round_.jobs]
+    alone = isolated_throughputs(components, list(bases.values()), capacity, throughput)
+    isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
+    rhos = {
+        job.name: finish_time_fairness(job, x, round_.now, round_.round_seconds)
+        for job, x in zip(round_.jobs, alone, strict=True)
+    }
     return rhos, isolated
 
 

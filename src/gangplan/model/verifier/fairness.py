@@ -7,34 +7,67 @@ the form of decision 11.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gangplan.domain.job import Component, Job, TaskGroup
 from gangplan.domain.topology import CLUSTER, NODE
-from gangplan.model.verifier.throughput import Throughput
+from gangplan.model.verifier.throughput import Packed, Throughput
 
 RHO_MIN, RHO_MAX = 0.25, 8.0
 """rho is clipped to this range before any power (decision 11)."""
 
 
-def isolated_throughput(component: Component, share: Mapping[str, float], throughput: Throughput) -> float:
-    """x_iso: the best throughput that a fair share gives, work units/s (decision 11).
+def isolated_throughputs(
+    components: Sequence[Component],
+    bases: Sequence[float],
+    capacity: Mapping[str, int],
+    throughput: Throughput,
+) -> list[float]:
+    """x_iso of every job: the best throughput that a fair share gives, work units/s (decision 11).
 
     The maximum over all options (a type and an allowed count per device group, packed) of throughput
     times ``min(1, share / size)``, where a gang larger than its share runs time-shared; with several types
     the scarcest one decides. A CPU-only component: its throughput at the requested counts.
 
     Args:
-        component: what runs.
-        share: fair share by type, devices: C_t * w / N.
+        components: what runs, by job.
+        bases: base weight of each job.
+        capacity: C, usable devices by type; the fair share of a job of base weight w is C w / N, with N the
+            sum of all base weights.
         throughput: lookup.
     """
-    groups = [group for group in component.task_groups if group.devices_per_task]
+    contending = math.fsum(bases)
+    shares = [base / contending if contending else 0.0 for base in bases]
+    found = [0.0] * len(components)
+    alone: list[int] = []
+    groups: list[TaskGroup] = []
+    for i, component in enumerate(components):
+        with_devices = [group for group in component.task_groups if group.devices_per_task]
+        if len(with_devices) == 1:
+            alone.append(i)
+            groups.append(with_devices[0])
+        else:
+            share = {name: count * shares[i] for name, count in capacity.items()}
+            found[i] = _isolated(component, with_devices, share, throughput)
+    for packed in throughput.packed(groups):
+        its = [alone[row] for row in packed.rows]
+        isolated = _isolated_alone(groups[packed.rows[0]], packed, [shares[i] for i in its], capacity)
+        for i, x in zip(its, isolated.tolist(), strict=True):
+            found[i] = x
+    return found
+
+
+def _isolated(
+    component: Component, groups: list[TaskGroup], share: Mapping[str, float], throughput: Throughput
+) -> float:
+    """x_iso of a component with several groups that have devices, or with none."""
     if not groups:
         counts = {group.name: group.count for group in component.task_groups}
         return throughput.of_gang(component, counts, {}, CLUSTER)[1]
-    if len(groups) == 1:
-        return _isolated_alone(groups[0], share, throughput)
     choices = [
         [
             (group.name, name, count, count * group.devices_per_task)
@@ -56,19 +89,19 @@ def isolated_throughput(component: Component, share: Mapping[str, float], throug
     return best
 
 
-def _isolated_alone(group: TaskGroup, share: Mapping[str, float], throughput: Throughput) -> float:
-    """x_iso where one group has all the devices: nothing is slower than it."""
-    packed = throughput.packed(group)
-    reference = packed.reference
-    if reference <= 0:
-        return 0.0
-    best = 0.0
-    for (name, count), x in packed.x.items():
-        if count in group.allowed_counts:
-            mine, needed = share.get(name, 0.0), count * group.devices_per_task
-            served = mine / needed if mine < needed else 1.0
-            best = max(best, served * (x / reference * reference))
-    return best
+def _isolated_alone(
+    group: TaskGroup, packed: Packed, shares: list[float], capacity: Mapping[str, int]
+) -> NDArray[np.float64]:
+    """x_iso where one group has all the devices, for jobs with groups like ``group``: nothing is slower."""
+    allowed = [at for at, (_, count) in enumerate(packed.pairs) if count in group.allowed_counts]
+    fleet = np.array([capacity.get(packed.pairs[at][0], 0) for at in allowed], dtype=np.float64)
+    needed = np.array([packed.pairs[at][1] * group.devices_per_task for at in allowed], dtype=np.float64)
+    share = fleet * np.array(shares)[:, np.newaxis]
+    reference = packed.reference[:, np.newaxis]
+    relative = np.divide(packed.x[:, allowed], reference, where=reference > 0, out=np.zeros_like(share))
+    throughput = relative * reference
+    found: NDArray[np.float64] = (np.minimum(1.0, share / needed) * throughput).max(axis=1, initial=0.0)
+    return found
 
 
 def finish_time_fairness(job: Job, isolated: float, now: float, round_seconds: float) -> float:

@@ -11,10 +11,10 @@ once a round what each job does when no action names it, and only jobs with an a
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gangplan.domain.cluster import Node
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
@@ -26,6 +26,7 @@ from gangplan.model.verifier.holding import NOTHING, Held, Holding, counts, hold
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.violation import Violation
 
+_Result = TypeVar("_Result")
 _DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
 _NOTHING_DONE = (Status.WAITING, Status.KEPT)
 _NO_TASKS: Mapping[str, int] = MappingProxyType({})
@@ -97,11 +98,46 @@ class Reading:
     changes: Mapping[str, Change]
     changed: Mapping[str, Change]
     malformed: tuple[Violation, ...]
+    _known: dict[Callable[[Reading], Any], Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, compute: Callable[[Reading], _Result]) -> _Result:
+        """``compute(self)``, computed once and remembered: what several families ask of a plan."""
+        found: _Result
+        if compute in self._known:
+            found = self._known[compute]
+        else:
+            found = self._known[compute] = compute(self)
+        return found
+
+    def judged(self, judge: Callable[[Change, RoundFacts], list[Violation]]) -> list[Violation]:
+        """What ``judge`` finds wrong with the jobs that the plan changes, one by one.
+
+        Whether one change is sound depends on it and the round alone, and plans of one round may share
+        changes: one that was found sound is not judged again.
+
+        Args:
+            judge: a function of a module, which is the key; not a closure.
+        """
+        found: list[Violation] = []
+        sound = self.facts.once(_sound).setdefault(judge, {})
+        for name, change in self.changed.items():
+            if sound.get(name) is not change:
+                wrong = judge(change, self.facts)
+                if wrong:
+                    found += wrong
+                else:
+                    sound[name] = change
+        return found
 
     @property
     def nodes(self) -> Mapping[str, Node]:
         """Nodes by name."""
         return self.facts.nodes
+
+
+def _sound(facts: RoundFacts) -> dict[Callable[..., object], dict[str, Change]]:
+    """By rule and job: the change that was found sound last, filled by :meth:`Reading.judged`."""
+    return {}
 
 
 def read_plan(plan: Plan, facts: RoundFacts) -> Reading:

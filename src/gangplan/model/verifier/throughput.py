@@ -8,26 +8,42 @@ decision 7; missing throughput cells, decision 42.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gangplan.domain.job import Component, TaskGroup
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
 
 _NO_CELLS: Mapping[tuple[str, int, str], float] = {}
+_Cell = TypeVar("_Cell", int, float)
+
+
+def _what_counts(
+    group: TaskGroup,
+) -> tuple[str | None, tuple[str, ...], int, tuple[int, ...], int]:
+    """What the throughput of a device group on one node depends on; its profile first."""
+    return (group.profile, group.accelerator_types, group.count, group.allowed_counts, group.devices_per_task)
 
 
 class Packed(NamedTuple):
-    """A device group on one node, by (type, count), at the counts it allows and the one it asks for.
+    """Alike device groups on one node.
 
     Attributes:
-        x: X, work units/s, where it is above 0.
-        reference: X_ref: the best of them at the requested count; 0 without any.
+        rows: which of the groups that were asked about.
+        pairs: accelerator types and task counts: every allowed catalogued type at every allowed count, and at
+            the requested one.
+        x: X, work units/s, shape (rows, pairs); 0 where that option does not exist.
+        reference: X_ref, shape (rows,): the best at the requested count; 0 without any (decision 2).
     """
 
-    x: Mapping[tuple[str, int], float]
-    reference: float
+    rows: list[int]
+    pairs: list[tuple[str, int]]
+    x: NDArray[np.float64]
+    reference: NDArray[np.float64]
 
 
 class Throughput:
@@ -39,7 +55,7 @@ class Throughput:
         self._speeds = {entry.name: entry.relative_speed for entry in round_.accelerators}
         self._every_type = tuple(self._speeds)
         self._cells = {profile.name: profile.throughput for profile in round_.profiles}
-        self._packed: dict[object, Packed] = {}
+        self._references: dict[object, float] = {}
 
     def of_group(self, group: TaskGroup, accelerator_type: str | None, count: int, scope: str) -> float:
         """X of a device group, work units/s; 0 when that option does not exist.
@@ -53,17 +69,22 @@ class Throughput:
             return self._speeds[accelerator_type] * count * group.devices_per_task
         cells = self._cells.get(group.profile, _NO_CELLS)
         x = cells.get((accelerator_type, count, scope))
-        return self._wider(cells, accelerator_type, count, scope) if x is None else x
+        return self._wider(cells, accelerator_type, count, scope, 0.0) if x is None else x
 
     def _wider(
-        self, cells: Mapping[tuple[str, int, str], float], accelerator_type: str, count: int, scope: str
-    ) -> float:
-        """The cell of the next wider listed scope; 0 without any."""
+        self,
+        cells: Mapping[tuple[str, int, str], _Cell],
+        accelerator_type: str,
+        count: int,
+        scope: str,
+        nothing: _Cell,
+    ) -> _Cell:
+        """The cell of the scope, or of the next wider listed one; ``nothing`` without any."""
         for rank in range(self._rank.get(scope, 0), -1, -1):
             cell = cells.get((accelerator_type, count, self._scopes[rank]))
             if cell is not None:
                 return cell
-        return 0.0
+        return nothing
 
     def types(self, group: TaskGroup) -> tuple[str, ...]:
         """Catalogued types that a device group may run on."""
@@ -71,49 +92,54 @@ class Throughput:
             return self._every_type
         return tuple(name for name in group.accelerator_types if name in self._speeds)
 
-    def packed(self, group: TaskGroup) -> Packed:
-        """What a device group makes on one node (scope ``node``); alike groups are looked up once.
-
-        X_ref (decision 2) is that of its requested count on its best allowed catalogued type. It depends
-        neither on what is present nor on what is free.
-        """
-        key = (
-            group.profile,
-            group.accelerator_types,
-            group.count,
-            group.allowed_counts,
-            group.devices_per_task,
-        )
-        found = self._packed.get(key)
-        if found is None:
-            found = self._packed[key] = self._at_node(group)
-        return found
-
-    def _at_node(self, group: TaskGroup) -> Packed:
-        wanted, counts = group.count, group.allowed_counts
-        if wanted not in counts:
-            counts = (*counts, wanted)
-        cells = _NO_CELLS if group.profile is None else self._cells.get(group.profile, _NO_CELLS)
-        found: dict[tuple[str, int], float] = {}
-        reference = 0.0
-        for name in self.types(group):
-            for count in counts:
-                x = cells.get((name, count, NODE))
-                if x is None:
-                    x = self.of_group(group, name, count, NODE)
-                if x > 0:
-                    found[name, count] = x
-                    if count == wanted and x > reference:
-                        reference = x
-        return Packed(found, reference)
-
     def reference(self, group: TaskGroup) -> float:
         """X_ref of a device group: its requested count, packed, on its best allowed catalogued type (decision
         2).
 
         It depends neither on what is present nor on what is free. 0 when no such cell exists.
         """
-        return self.packed(group).reference
+        key = _what_counts(group)
+        found = self._references.get(key)
+        if found is None:
+            wanted = [self.of_group(group, name, group.count, NODE) for name in self.types(group)]
+            found = self._references[key] = max(wanted, default=0.0)
+        return found
+
+    def packed(self, groups: Sequence[TaskGroup]) -> list[Packed]:
+        """What device groups make on one node (scope ``node``), alike ones together.
+
+        Those are alike that differ in the figures of their profiles at most.
+        """
+        numbers: dict[object, int] = {}
+        listed = {name: numbers.setdefault(tuple(x), len(numbers)) for name, x in self._cells.items()}
+        keys = [_what_counts(group) for group in groups]
+        alike: dict[object, list[int]] = {}
+        for i, (profile, *rest) in enumerate(keys):
+            cells = -1 if profile is None else listed.get(profile)
+            alike.setdefault((cells, *rest), []).append(i)
+        found = [self._packed(groups, rows) for rows in alike.values()]
+        for packed in found:
+            references = zip(packed.rows, packed.reference.tolist(), strict=True)
+            self._references.update([(keys[i], reference) for i, reference in references])
+        return found
+
+    def _packed(self, groups: Sequence[TaskGroup], rows: list[int]) -> Packed:
+        one = groups[rows[0]]
+        counts = dict.fromkeys((*one.allowed_counts, one.count))
+        pairs = [(name, count) for name in self.types(one) for count in counts]
+        if one.profile is None:
+            x = np.array([[self.of_group(one, name, count, NODE) for name, count in pairs]] * len(rows))
+        else:
+            tables = [self._cells.get(str(groups[i].profile), _NO_CELLS) for i in rows]
+            place = {cell: column for column, cell in enumerate(tables[0])}
+            column = [self._wider(place, name, count, NODE, len(place)) for name, count in pairs]
+            x = np.zeros((len(rows), len(place) + 1))  # the last column: no such cell
+            if place:
+                x[:, :-1] = [list(cells.values()) for cells in tables]
+            x = x[:, column]
+        wanted = [at for at, (_, count) in enumerate(pairs) if count == one.count]
+        reference = x[:, wanted].max(axis=1, initial=0.0)
+        return Packed(rows, pairs, x, reference)
 
     def of_gang(
         self, component: Component, counts: Mapping[str, int], types: Mapping[str, str | None], scope: str

@@ -9,6 +9,7 @@ then computed once (:meth:`RoundFacts.once`), and each plan is judged by what it
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def verify(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> Verifi
     by_term = {term.NAME: [each[term.NAME] for each in contributions.values()] for term in terms()}
     return Verification(
         violations=tuple(sorted(violations)),
-        objective=math.fsum(value for values in by_term.values() for value in values),
+        objective=math.fsum(itertools.chain.from_iterable(by_term.values())),
         objective_by_term={name: math.fsum(values) for name, values in by_term.items()},
         outcomes={name: change.outcome for name, change in reading.changes.items()},
         worth=contributions,

@@ -123,6 +123,7 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             locality_weight=policy.locality_weight,
             switching_weight=policy.switching_weight,
             disruption_limit=policy.disruption_limit,
+            hysteresis=policy.hysteresis,
             reference_host=Resources(policy.reference_host.cpu, policy.reference_host.memory),
         ),
     )

@@ -266,6 +266,7 @@ class PolicyPart(Part):
     locality_weight: NonNegative = _DEFAULTS.locality_weight
     switching_weight: NonNegative = _DEFAULTS.switching_weight
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit
+    hysteresis: Annotated[NonNegative, Field(le=1)] = _DEFAULTS.hysteresis
     reference_host: HostPart = HostPart()
 
 

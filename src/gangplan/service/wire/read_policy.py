@@ -36,6 +36,7 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
     if churn.HasField("disruption_limit"):
         limit = fields.integer(churn.disruption_limit, path, "churn_limits.disruption_limit", 0, 2**31 - 1)
 
+    hysteresis = churn.hysteresis if churn.HasField("hysteresis") else _DEFAULT.hysteresis
     exponent = (
         terms.throughput.size_exponent
         if terms.throughput.HasField("size_exponent")
@@ -53,5 +54,6 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         locality_weight=fields.real(locality, inside, "locality.weight", 0.0, limits.LARGEST_FACTOR),
         switching_weight=fields.real(switching, inside, "switching.weight", 0.0, limits.LARGEST_FACTOR),
         disruption_limit=limit,
+        hysteresis=fields.real(hysteresis, path, "churn_limits.hysteresis", 0.0, 1.0),
         reference_host=host,
     )

@@ -22,6 +22,8 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             locality=policy_pb2.LocalityTerm(weight=policy.locality_weight),
             switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
         ),
-        churn_limits=policy_pb2.ChurnLimits(disruption_limit=policy.disruption_limit),
+        churn_limits=policy_pb2.ChurnLimits(
+            disruption_limit=policy.disruption_limit, hysteresis=policy.hysteresis
+        ),
         reference_host=write_resources(policy.reference_host),
     )

@@ -14,7 +14,7 @@ from gangplan.model.packing.resize import amounts, resize_in_place
 from gangplan.model.packing.ways import is_way
 
 
-def settle(occupancy: Occupancy, assignment: Assignment) -> Assignment:
+def prefer_in_place(occupancy: Occupancy, assignment: Assignment) -> Assignment:
     """Let jobs that get another count somewhere else have it where they are, if there is room in the end.
 
     Args:
