@@ -122,3 +122,11 @@ def test_heavy_jobs_crowd_and_inflated_they_do_not(counted):
         unbound.append(bind(layout, solution.values).unbound)
     assert unbound == [1, 0]
     assert "inflated" in [stage.name for stage in planned(round_).stages]
+
+
+def test_nodes_without_devices_have_limits_too():
+    """Two nodes of 4 CPUs take two jobs of 3 or 4, though two of either kind would fit alone."""
+    jobs = [job(f"j-{cpu}-{i}", group(gpus=0, cpu=cpu)) for cpu in (3, 4) for i in range(2)]
+    result = planned(round_of([node("a", cpu=4), node("b", cpu=4)], jobs))
+    assert len(result.plan.actions) == 2
+    assert closed(result)

@@ -262,7 +262,7 @@ def _sum_row(
 
 
 def _devices_bind_first(demand: tuple[int, int, int], capacity: IntArray, dimension: int) -> bool:
-    return demand[dimension] * int(capacity[0]) <= int(capacity[dimension]) * demand[0]
+    return demand[dimension] * max(1, int(capacity[0])) <= int(capacity[dimension]) * demand[0]
 
 
 def _unit(amounts: list[int]) -> int:

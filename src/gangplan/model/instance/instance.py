@@ -395,7 +395,7 @@ def _countable(blocks: Sequence[Block], capacity: IntArray) -> bool:
     sizes = sorted({b.demand[0] for b in blocks if b.demand[0]})
     if any(large % small for small, large in itertools.pairwise(sizes)):
         return False
-    devices = int(capacity[0])
+    devices = max(1, int(capacity[0]))
     for block in blocks:
         for r in (1, 2):
             if block.demand[r] * devices > int(capacity[r]) * block.demand[0]:
