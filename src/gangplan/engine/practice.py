@@ -6,10 +6,13 @@ import logging
 import threading
 from functools import cache
 
+import numpy as np
+
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.choose import best_on, copies_on, first_on, pack_on
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
@@ -40,5 +43,9 @@ def compile_loops() -> None:
         search = PriceSearch.of(instance)
         search.improve(steps=1)
         price_greedy(instance, search.prices())
+        free, nodes = np.ones((1, 3), np.int64), np.zeros(1, np.int64)
+        copies_on(free, nodes, free[0].copy(), 1)
+        for choose in (first_on, best_on, pack_on):
+            choose(free, nodes, np.ones(3, np.int64), 1, 1)
     finally:
         patience.cancel()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
-from gangplan.domain.job import Job, TaskSplit
+from gangplan.domain.job import Capabilities, Job, Running, TaskSplit
 from gangplan.domain.plan import RoundResult
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
@@ -18,12 +21,13 @@ from gangplan.model.formulation.layout import build_layout
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.program import SolveParameters
 from gangplan.model.verifier.verify import verify
-from gangplan.testing.builders import group, job, node, round_of, topology
+from gangplan.testing.builders import at, group, job, node, round_of, topology
 from gangplan_solvers import catalog
 
 H = "H100"
 QUICK = 2_000
-DEEP = 60_000
+DEEP = 120_000
+SEEDS = 8
 BUDGET = 600.0
 
 
@@ -50,13 +54,31 @@ def single(name: str, devices: int) -> Job:
     return job(name, group(gpus=devices))
 
 
-def packing(bins: Sequence[int], blocks: Sequence[int]) -> Round:
+@dataclass(frozen=True)
+class Tenant:
+    """A job that runs on the first devices of a node; ``fixed``: it may neither be stopped nor moved."""
+
+    node: int
+    devices: int
+    fixed: bool
+
+    def job(self) -> Job:
+        free = Capabilities(pausable=not self.fixed, movable=not self.fixed)
+        return replace(
+            single(f"t{self.node}", self.devices),
+            running=Running((at(f"n{self.node}", range(self.devices), tasks=1),), checkpoint_age_seconds=0.0),
+            capabilities=free,
+        )
+
+
+def packing(bins: Sequence[int], blocks: Sequence[int], tenants: Sequence[Tenant] = ()) -> Round:
     """Nodes with so many usable devices each, built in or left, and one task for every block."""
     nodes = [
         node(f"n{i}", H, size) if size in (4, 8, 16) else node(f"n{i}", H, 8, unhealthy=range(8 - size))
         for i, size in enumerate(bins)
     ]
-    return round_of(nodes, [single(f"j{i}", size) for i, size in enumerate(blocks)])
+    waiting = [single(f"j{i}", size) for i, size in enumerate(blocks)]
+    return round_of(nodes, [*waiting, *(tenant.job() for tenant in tenants)])
 
 
 def promised(round_: Round) -> float:
@@ -89,16 +111,68 @@ def draw_packing(rng: random.Random) -> tuple[list[int], list[int]]:
     return [8] * rng.randint(1, 4), [rng.choice((8, 4, 2, 1)) for _ in range(rng.randint(3, 9))]
 
 
+def draw_tenants(rng: random.Random, bins: Sequence[int]) -> list[Tenant]:
+    """At most one on each node; half of the draws have none, so that alike nodes stay alike, too."""
+    if rng.random() < 0.5:
+        return []
+    sizes = (1, 1, 2, 3, 4)
+    return [
+        Tenant(i, min(rng.choice(sizes), size), rng.random() < 0.5)
+        for i, size in enumerate(bins)
+        if rng.random() < 0.6
+    ]
+
+
+def truth_of(bins: Sequence[int], blocks: Sequence[int], tenants: Sequence[Tenant]) -> int:
+    """By trying everything: fixed tenants take their devices, the others are blocks like those that wait.
+
+    (A move or a stop costs nothing here, and a job is worth its devices whether it runs already or not.)
+    """
+    free = list(bins)
+    for tenant in tenants:
+        free[tenant.node] -= tenant.devices * tenant.fixed
+    loose = [tenant.devices for tenant in tenants if not tenant.fixed]
+    return most_packed(free, [*blocks, *loose]) + sum(t.devices for t in tenants if t.fixed)
+
+
+def is_chain(sizes: Sequence[int]) -> bool:
+    """Whether each size divides the next larger one."""
+    return all(large % small == 0 for small, large in pairwise(sorted(set(sizes))))
+
+
 def check_packings(seed: int, cases: int) -> None:
+    """Nothing that fits is ever cut off, and no more is promised than fits.
+
+    But for one kind of case: beside a job that runs, sizes that are no chain of divisors are a relaxation,
+    which the binder repairs. It is counted.
+    """
     rng = random.Random(seed)
     differ = set()
+    seen: Counter[str] = Counter()
     for _ in range(cases):
         bins, blocks = draw_packing(rng)
-        truth, value = most_packed(bins, blocks), promised(packing(bins, blocks))
-        assert value >= truth - 1e-6, f"cut off: {blocks} into {bins}"
-        assert value <= truth + 1e-6, f"promised too much: {blocks} into {bins}"
-        differ.add((truth < sum(blocks), truth < min(sum(bins), sum(blocks))))
+        tenants = draw_tenants(rng, bins)
+        truth, value = truth_of(bins, blocks, tenants), promised(packing(bins, blocks, tenants))
+        assert value >= truth - 1e-6, f"cut off: {blocks} into {bins} with {tenants}"
+        if value > truth + 1e-6:
+            sizes = [*blocks, *bins, *(tenant.devices for tenant in tenants)]
+            told = f"promised too much: {blocks} into {bins} with {tenants}"
+            assert tenants, told
+            assert not is_chain(sizes), told
+            seen["promised too much"] += 1
+            seen["of these the plan is best all the same"] += (
+                planned(packing(bins, blocks, tenants)).quality.objective >= truth - 1e-6
+            )
+        asked = sum(blocks) + sum(tenant.devices for tenant in tenants)
+        differ.add((truth < asked, truth < min(sum(bins), asked)))
+        seen["cases"] += 1
+        seen["with a keep"] += bool(tenants)
+        seen["with one that may not move"] += any(tenant.fixed for tenant in tenants)
+        seen["room lost to block sizes"] += truth < min(sum(bins), asked)
+    print(f"seed {seed}: {dict(seen)}")
     assert len(differ) >= 3, "the draws never bind"
+    assert seen["promised too much"] <= 0.03 * seen["cases"]
+    assert seen["of these the plan is best all the same"] >= 0.9 * seen["promised too much"]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -108,9 +182,9 @@ def test_the_programme_packs_as_a_raw_search_does(seed):
 
 @pytest.mark.deep
 @pytest.mark.timeout(3_000)
-@pytest.mark.parametrize("seed", range(3, 7))
+@pytest.mark.parametrize("seed", range(3, 3 + SEEDS))
 def test_the_programme_packs_as_a_raw_search_does_at_length(seed):
-    check_packings(seed, DEEP // 4)
+    check_packings(seed, DEEP // SEEDS)
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,18 @@ Each worked example has its optimum from the raw enumerator, and its programme r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from gangplan.domain.job import Capabilities
+from gangplan.domain.job import Capabilities, TaskSplit
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.model.constraints import capacity, row_families
+from gangplan.model.constraints import topology as topology_rows
 from gangplan.model.formulation.formulate import formulate
 from gangplan.model.formulation.layout import build_layout
 from gangplan.model.instance.instance import build_instance
@@ -157,3 +159,56 @@ def test_a_gang_that_is_faster_apart_is_not_promised_where_it_would_lie_together
         assert best_plan(round_).objective == pytest.approx(optimum)
         assert solve(programme(round_)) == pytest.approx(optimum)
     assert solve(without(programme(one), "topology")) > 2.0 + 0.1
+
+
+# Rows inside the family "topology"
+
+
+def relaxed(program: Program) -> float:
+    solution = catalog.load("highs").solve(program, SolveParameters(relax=True), None)
+    assert solution.objective is not None
+    return solution.objective
+
+
+def racks_of_nodes(size: int, gangs: Sequence[int], *running) -> Round:
+    """Two racks of ``size`` nodes of two devices; gangs of so many whole nodes, each within a rack."""
+    nodes = [node(f"{rack}n{k}", H, 2, domain=rack) for rack in ("r1", "r2") for k in range(size)]
+    jobs = [
+        job(f"g{i}", group(count=count, gpus=2, split=TaskSplit.WHOLE_NODES), required="rack")
+        for i, count in enumerate(gangs)
+    ]
+    return round_of(nodes, [*running, *jobs], topology=RACKS)
+
+
+def test_without_rooms_for_gangs_the_relaxation_cuts_gangs_to_pieces(monkeypatch):
+    """A rack of five nodes takes one gang, of four or of three, 8 devices at most; by sums one of three and
+    half of one of four.
+    """
+    round_ = racks_of_nodes(5, [4, 4, 3, 3])
+    assert relaxed(programme(round_)) == pytest.approx(16.0)
+    nothing = topology_rows._Lifts(0, 0, np.zeros(0, dtype=np.int64), np.zeros(0))
+    monkeypatch.setattr(topology_rows, "_gang_room_rows", lambda *_: nothing)
+    assert relaxed(programme(round_)) == pytest.approx(20.0)
+
+
+def test_without_lifted_rows_the_relaxation_keeps_a_job_and_starts_the_gang_in_its_place(monkeypatch):
+    """Racks of six nodes take two gangs of three, 12, or one of them and a job on a single device, of weight
+    5 (the median is 1), 6 + 5. By sums it is the job and 5/3 gangs, 15.
+    """
+    rooted = Capabilities(movable=False)
+    running = [
+        job(f"k{r}", weight=5.0, running=at(f"{r}n0", [0]), checkpoint_age=0.0, capabilities=rooted)
+        for r in ("r1", "r2")
+    ]
+    round_ = racks_of_nodes(6, [3, 3, 3, 3], *running)
+    assert relaxed(programme(round_)) == pytest.approx(24.0)
+    monkeypatch.setattr(topology_rows, "LIFTED_ROWS", 0)
+    assert relaxed(programme(round_)) == pytest.approx(30.0)
+
+
+def test_without_rows_for_gangs_apart_they_are_promised_where_they_lie_together(monkeypatch):
+    """As above: worth 2 on one node, and 10 over two."""
+    cells = {(H, 2, "cluster"): 10.0, (H, 2, "node"): 2.0}
+    round_ = round_of([node("a", H, 2)], [job("j", gpus=2, profile="p")], profiles={"p": cells})
+    monkeypatch.setattr(topology_rows, "_apart_rows", lambda *_: None)
+    assert solve(programme(round_)) > 2.0 + 0.1

@@ -118,7 +118,7 @@ def rows(layout: Layout) -> Rows:
     limits = {queue.name: queue for queue in instance.round.queues}
     if not any(queue.device_limit is not None or queue.device_limit_by_type for queue in limits.values()):
         return found
-    asked, held = _devices_of_options(instance), _devices_held(instance)
+    asked, held = _devices_of_options(instance), instance.keeps.devices.astype(np.float64)
     queue_of = np.array([c.queue for c in instance.classes], dtype=np.int64)
     for q, name in enumerate(instance.queue_names):
         if limits[name].device_limit is None and not limits[name].device_limit_by_type:
@@ -149,15 +149,3 @@ def _devices_of_options(instance: Instance) -> FloatArray:
             asked[o, type_] = devices
         asked[o, _ALL] = option.devices
     return asked
-
-
-def _devices_held(instance: Instance) -> FloatArray:
-    """Devices that every running class holds now by type, and in all in the last column."""
-    held = np.zeros((len(instance.classes), len(instance.speeds.type_names) + 1))
-    types = instance.nodes.type_of.tolist()
-    for c, use in enumerate(instance.keep_use):
-        for node, amounts in use.items():
-            if amounts[0]:
-                held[c, types[node]] += amounts[0]
-                held[c, _ALL] += amounts[0]
-    return held

@@ -308,9 +308,8 @@ def large_columns(layout: Layout) -> BoolArray:
     several = np.array([not option.is_single for option in layout.instance.distinct], dtype=np.bool_)
     wide = (layout.instance.devices >= LARGE_DEVICES) | several[layout.instance.option]
     large[layout.option_column[chosen]] = wide[chosen]
-    for c in np.flatnonzero(layout.keep_column >= 0).tolist():
-        held = sum(use[0] for use in layout.instance.keep_use[c].values())
-        large[layout.keep_column[c]] = held >= LARGE_DEVICES
+    kept = np.flatnonzero(layout.keep_column >= 0)
+    large[layout.keep_column[kept]] = layout.instance.keeps.devices[kept, -1] >= LARGE_DEVICES
     return large
 
 

@@ -102,9 +102,9 @@ class _Free:
     def take(self, wanted: int, own: tuple[int, ...]) -> tuple[int, ...]:
         if own or self._leaving:
             ranked = sorted(self._devices, key=lambda d: (d not in own, d in self._leaving, d))
+            taken = tuple(sorted(ranked[:wanted]))
         else:
-            ranked = sorted(self._devices)
-        taken = tuple(sorted(ranked[:wanted]))
+            taken = tuple(sorted(self._devices)[:wanted])
         self._devices.difference_update(taken)
         return taken
 

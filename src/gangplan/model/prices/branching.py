@@ -102,7 +102,7 @@ def _decisions(search: PriceSearch) -> tuple[PriceSearch, PriceSearch] | None:
 
 
 def _held(instance: Instance) -> FloatArray:
-    return np.array([sum(use[0] for use in held.values()) for held in instance.keep_use], dtype=np.float64)
+    return instance.keeps.devices[:, -1].astype(np.float64)
 
 
 def _force(search: PriceSearch) -> float:

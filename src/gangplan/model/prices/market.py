@@ -396,7 +396,7 @@ class _Places:
         nodes_in = np.bincount(self.cell[self.cell >= 0], minlength=cells)
         return {
             "node_type": self.type_of,
-            "node_free": self.free[:, 0],
+            "node_free": np.ascontiguousarray(self.free[:, 0]),
             "node_cell": self.cell,
             "node_host": self._host(self.free[:, 1:], self.type_of),
             "item_start": _offsets(self.alone),

@@ -171,11 +171,11 @@ def unplanned(facts: RoundFacts) -> dict[str, Change]:
     found: dict[str, Change] = {}
     for job in facts.round.jobs:
         groups = {group.name: group for group in job.component.task_groups}
-        alone = Change(job, groups, None, NOTHING, NOTHING, NOTHING, NOTHING, None, _idle(job))
+        before, forced = NOTHING, None
         if job.running is not None:
-            before = holding(job.running.placements)
-            forced = facts.forced.get(job.name)
-            alone = alone._replace(before=before, forced=forced)
+            before, forced = holding(job.running.placements), facts.forced.get(job.name)
+        alone = Change(job, groups, None, before, NOTHING, NOTHING, NOTHING, forced, _idle(job))
+        if job.running is not None:
             alone = _changed(alone, None, NOTHING if forced else before, facts)
         found[job.name] = alone
     return found

@@ -1,0 +1,82 @@
+"""The table of what is done at which size: every size has a row, and every row can prove the optimum."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from gangplan.domain.round import Round
+from gangplan.engine import steps
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.round import plan_round
+from gangplan.engine.steps import BACKENDS, LADDERS, Integrality, Ladder, Step, ladder
+from gangplan.errors import TooManyPlansError
+from gangplan.model.verifier.verify import verify
+from gangplan.testing.enumerate import best_plan
+from gangplan.testing.strategies import rounds
+from gangplan_solvers import catalog
+
+MOST_PLANS = 2_000
+
+
+@given(st.integers(0, 10**9))
+def test_a_size_has_the_first_row_that_is_large_enough(options: int) -> None:
+    row = ladder(options)
+    assert options <= row.options
+    assert all(options > smaller.options for smaller in LADDERS[: LADDERS.index(row)])
+
+
+def test_rows_are_in_order_and_the_last_has_no_end() -> None:
+    for sizes in ([row.options for row in LADDERS], [most for most, _ in BACKENDS]):
+        assert all(one < other for one, other in itertools.pairwise(sizes))
+        assert sizes[-1] == math.inf
+
+
+@pytest.mark.parametrize("row", LADDERS, ids=lambda row: f"up to {row.options} options")
+def test_every_row_ends_with_the_whole_programme(row: Ladder) -> None:
+    """Only that one proves the optimum: all columns whole, none left out but for being no better."""
+    *others, last = row.steps
+    assert (last.options, last.share, last.integrality) == (math.inf, 1.0, Integrality.ALL)
+    assert all(0.0 < step.share < 1.0 and step.options < math.inf for step in others)
+    assert all(one.options < other.options for one, other in itertools.pairwise(row.steps))
+    assert 0.0 <= row.branching_share < 1.0
+    assert (row.fruitless == 0) == (row.branching_share == 0.0)
+
+
+def test_every_backend_of_the_table_is_installed_here() -> None:
+    for _, names in BACKENDS:
+        assert len(set(names)) == len(names)
+        assert set(names) <= set(catalog.names())
+
+
+LARGE_ONLY = Ladder(
+    math.inf,
+    fruitless=2,
+    branching_share=0.5,
+    sift=math.inf,
+    enough=-1.0,
+    steps=(Step(0, 0.9, Integrality.LARGE),),
+)
+"""What is tried first for the largest rounds, on its own."""
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(rounds("tiny"))
+def test_with_few_whole_columns_the_bound_holds_and_the_plan_is_valid(round_: Round) -> None:
+    """Against the enumerator: keep and fill <= plan <= best <= bound."""
+    try:
+        best = best_plan(round_, max_plans=MOST_PLANS)
+    except TooManyPlansError:
+        assume(False)
+    with mock.patch.object(steps, "LADDERS", (LARGE_ONLY,)):
+        result = plan_round(round_, PlanParameters(solver="highs", time_budget_seconds=600.0))
+    slack = 1e-6 * max(1.0, abs(best.objective))
+    assert verify(round_, result.plan).violations == ()
+    assert result.statistics["exact_steps"] == 1
+    assert result.quality.keep_and_fill - slack <= result.quality.objective <= best.objective + slack
+    assert best.objective <= result.quality.bound + slack
