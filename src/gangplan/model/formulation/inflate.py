@@ -90,13 +90,13 @@ def _pool_rows(layout: Layout, pool: int, needs: list[tuple[int, int]], weight: 
         [(column, float(need)) for held in (needs, *kept.values()) for column, need in held],
         upper=float(devices * number + sum(most - devices for most in room_for.values())),
     )
-    for size in layout.sizes[pool]:
+    for size in sorted({*layout.sizes[pool], devices}):
         if size == 1:
             continue
         most = devices // size
         limit = number * most
         entries = [(column, float(need // size)) for column, need in needs]
-        rooms = {room.node: room for room in layout.rooms[pool, size]}
+        rooms = {room.node: room for room in layout.rooms.get((pool, size), ())}
         for node, held in kept.items():
             if node in rooms and rooms[node].column >= 0:
                 entries.append((rooms[node].column, -1.0))

@@ -177,11 +177,12 @@ def _place_blocks(
                 left -= share
     most = {flow: _most_on_one_node(layout, flow, number) for flow, number in wanted.items()}
     for pool, here in sorted(by_pool.items()):
-        for flow in sorted(here, key=_descending(layout)):
+        for flow in sorted(here, key=_descending(layout, instance.pools.capacity[pool])):
             nodes = instance.pools.members[pool]
             taken = occupancy.take(flow[0], here[flow], nodes, Fit.BEST, together=False, most=most[flow])
             slots[flow].extend(node for node, number in taken for _ in range(number))
-    for flow in sorted(wanted, key=_descending(layout)):
+    largest = instance.pools.capacity.max(axis=0, initial=0)
+    for flow in sorted(wanted, key=_descending(layout, largest)):
         block, domain, _ = flow
         short = wanted[flow] - len(slots[flow])
         if short:
@@ -215,12 +216,24 @@ def _hand_out(
     return parts
 
 
-def _descending(layout: Layout) -> Callable[[Flow], tuple[object, ...]]:
-    """Order of flows: largest blocks first, and of equal ones those that must lie apart."""
+def _descending(layout: Layout, capacity: IntArray) -> Callable[[Flow], tuple[object, ...]]:
+    """Order of flows: largest share of a node first, and of equal ones those that must lie apart.
+
+    The share is that of what a block takes most of, so that one that needs a whole node's CPU finds one.
+    """
+    whole = [int(amount) for amount in capacity]
 
     def key(flow: Flow) -> tuple[object, ...]:
         demand = layout.instance.blocks[flow[0]].demand
-        return (*(-amount for amount in demand), flow[2] is None, flow[0], flow[1], flow[2] or ())
+        share = max(amount / all_ for amount, all_ in zip(demand, whole, strict=True) if all_)
+        return (
+            -share,
+            *(-amount for amount in demand),
+            flow[2] is None,
+            flow[0],
+            flow[1],
+            flow[2] or (),
+        )
 
     return key
 
