@@ -95,6 +95,7 @@ def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, 
         "classes": len(instance.classes),
         "pools": instance.pools.count,
         "options": len(instance.option),
+        **judge.work,
         "taken_back_bundles": taken_back.bundles,
         "taken_back_actions": taken_back.actions,
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gangplan.domain.plan import Plan, Stage
 from gangplan.engine.budget import Budget
+from gangplan.engine.runner import Cancellation
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.order import PlanWriter
@@ -48,6 +49,8 @@ class Judge:
         facts: the verifier's constants of the round.
         budget: for the times of the stages.
         on_stage: called with every stage, as soon as it is known.
+        cancellation: of the round.
+        work: counters of work done, which grow with a round's size and not with a machine's slowness.
         best: the best verified candidate so far.
         bound: no plan is worth more.
         stages: all candidates in the order in which they were judged.
@@ -60,6 +63,8 @@ class Judge:
     facts: RoundFacts
     budget: Budget
     on_stage: Callable[[Stage], None] | None = None
+    cancellation: Cancellation | None = None
+    work: dict[str, int] = field(default_factory=dict)
     best: Candidate | None = None
     bound: float = float("inf")
     stages: list[Stage] = field(default_factory=list)
@@ -73,7 +78,9 @@ class Judge:
 
     @property
     def hurried(self) -> bool:
-        """Whether the budget leaves no time to judge one more candidate and to answer."""
+        """Whether the round is called off, or its budget leaves no time to judge one more and to answer."""
+        if self.cancellation is not None and self.cancellation.cancelled:
+            return True
         return self.budget.limited and self.budget.remaining < _CANDIDATES * self.slowest_seconds
 
     @property
@@ -86,6 +93,7 @@ class Judge:
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""
         began = self.budget.elapsed
+        self.work["candidates"] = self.work.get("candidates", 0) + 1
         with self.budget.phase("verify"):
             plan = self._writer.plan(assignment)
             verification = verify(self.instance.round, plan, self.facts)

@@ -67,7 +67,7 @@ def plan_round(
     asked = ask(round_, parameters.proposers, budget, cancellation)
     with budget.phase("instance"):
         instance, facts = build_instance(round_), round_facts(round_)
-    judge = Judge(instance, facts, budget, on_stage)
+    judge = Judge(instance, facts, budget, on_stage, cancellation)
     with budget.phase("fill"):
         filled = keep_and_fill(instance)
     floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
@@ -86,7 +86,7 @@ def plan_round(
     asking = Asking(judge, parameters, runner or InProcessRunner(), cancellation)
     how = ladder(len(instance.option))
     if parameters.pipeline != "greedy":
-        branch(judge, search, how)
+        judge.work["branches"] = branch(judge, search, how)
     exact = solve_exactly(judge, asking, prices, how)
     with budget.phase("take_back"):
         settled = settle(judge, search, judge.best or floor, floor)

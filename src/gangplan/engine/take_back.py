@@ -66,6 +66,8 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
         candidate, done = reverted or (floor, poor)
         bundles += len(done)
         actions += sum(1 for bundle in done for action in bundle if _is_chosen(action))
+    if candidate.value < floor.value and not _disruptions(candidate):
+        candidate = floor  # what was taken back left less than keeping everything does
     return TakenBack(candidate, bundles, actions)
 
 
@@ -100,7 +102,7 @@ def _thin(
             continue
         candidate = alone
         left = [bundle for bundle in _bundles(judge, candidate, floor) if _jobs(bundle) & mixed]
-        if left and all(_gain(judge, candidate, floor, _jobs(bundle)) > _TOLERANCE for bundle in left):
+        if all(_gain(judge, candidate, floor, _jobs(bundle)) > _TOLERANCE for bundle in left):
             return candidate
     return None
 
@@ -128,6 +130,8 @@ def _revert_all(
     done = []
     stuck = False
     for bundle in poor:
+        if judge.hurried:
+            return None
         alone = together if len(poor) == 1 else _revert(judge, candidate, list(bundle))
         if alone is None:
             stuck = True

@@ -300,16 +300,24 @@ LARGE_DEVICES = 8
 
 
 def large_columns(layout: Layout) -> BoolArray:
-    """Columns that rounding cannot mend, shape (columns,): gangs, groups of nodes, many devices."""
+    """Columns that rounding cannot mend, shape (columns,).
+
+    Gangs, groups of nodes, many devices, jobs that must run, and who stays where that is limited.
+    """
     large = np.zeros(layout.columns, dtype=np.bool_)
     for name, start, stop in layout.families:
         large[start:stop] = name in ("gang", "gang_room")
     chosen = np.flatnonzero(layout.option_column >= 0)
-    several = np.array([not option.is_single for option in layout.instance.distinct], dtype=np.bool_)
-    wide = (layout.instance.devices >= LARGE_DEVICES) | several[layout.instance.option]
+    instance = layout.instance
+    several = np.array([not option.is_single for option in instance.distinct], dtype=np.bool_)
+    must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
+    wide = (instance.devices >= LARGE_DEVICES) | several[instance.option] | must_run[instance.option_class]
     large[layout.option_column[chosen]] = wide[chosen]
     kept = np.flatnonzero(layout.keep_column >= 0)
-    large[layout.keep_column[kept]] = layout.instance.keeps.devices[kept, -1] >= LARGE_DEVICES
+    limited = instance.round.policy.disruption_limit is not None
+    large[layout.keep_column[kept]] = (
+        limited | must_run[kept] | (instance.keeps.devices[kept, -1] >= LARGE_DEVICES)
+    )
     return large
 
 

@@ -148,7 +148,7 @@ def _structure_key(component: Component, filters: tuple[int, ...]) -> tuple[obje
                     g.devices_per_task,
                     g.resources_per_task.cpu_milli,  # hashing the numbers is quicker than the object
                     g.resources_per_task.memory_bytes,
-                    g.accelerator_types,
+                    tuple(sorted(g.accelerator_types)),  # in any order it is the same class of jobs
                     g.profile is None,
                     g.split is TaskSplit.FREE,
                 )

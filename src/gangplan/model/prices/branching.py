@@ -38,13 +38,13 @@ class Branching:
     def __init__(self, root: PriceSearch) -> None:
         self._order = itertools.count()
         self._open: list[tuple[float, int, PriceSearch]] = [(-root.bound, next(self._order), root)]
+        self._whole = -np.inf
         self.nodes = 0
-        self._root = root
 
     @property
     def bound(self) -> float:
-        """The largest bound of what is open."""
-        return -self._open[0][0] if self._open else -np.inf
+        """The largest bound of what is open or cannot be decided further."""
+        return max(self._whole, -self._open[0][0] if self._open else -np.inf)
 
     def expand(self, worth: float, stop: Callable[[], bool]) -> list[PriceSearch]:
         """Decide the gang that tears the most promising search most.
@@ -56,24 +56,20 @@ class Branching:
         Returns:
             The two searches; none when nothing is torn or open any more.
         """
-        if not self._open or self.bound <= worth:
-            return []
-        _, _, parent = self._open[0]
-        ways = _decisions(parent)
-        if ways is None:
-            return []
-        found = []
-        for search in ways:
-            search.improve(_STEPS, stop, _STRETCH)
-            search.bound = min(search.bound, parent.bound)
-            self.nodes += 1
-            found.append(search)
-        if not any(stop() for _ in found):
-            heapq.heappop(self._open)
-            for search in found:
+        while self._open and -self._open[0][0] > worth:
+            _, _, parent = heapq.heappop(self._open)
+            ways = _decisions(parent)
+            if ways is None:  # whole already: it counts, and there is nothing to decide
+                self._whole = max(self._whole, parent.bound)
+                continue
+            for search in ways:
+                search.improve(_STEPS, stop, _STRETCH)
+                search.bound = min(search.bound, parent.bound)
+                self.nodes += 1
                 if search.bound > worth:
                     heapq.heappush(self._open, (-search.bound, next(self._order), search))
-        return found
+            return list(ways)
+        return []
 
 
 def _decisions(search: PriceSearch) -> tuple[PriceSearch, PriceSearch] | None:
@@ -107,8 +103,8 @@ def _held(instance: Instance) -> FloatArray:
 
 def _force(search: PriceSearch) -> float:
     """Worth added to what must be, and taken off again; large, and small enough to lose no digits by it."""
-    wishes = search.wishes
-    largest = max(np.abs(wishes.gain).max(initial=0.0), np.abs(wishes.keep_gain).max(initial=0.0))
+    instance = search.instance
+    largest = max(np.abs(instance.gain).max(initial=0.0), np.abs(instance.keep_gain).max(initial=0.0))
     return _FORCE * (1.0 + min(float(largest), _LARGEST))
 
 

@@ -145,7 +145,7 @@ class PriceSearch:
                 stretch, stalled = stretch * _SHRINK, 0
                 price, rent = self.price, self.rent
                 direction[:] = rent_direction[:] = 0.0
-                self.value(price, rent)
+                value = self.value(price, rent)
                 if stretch < _LEAST_STRETCH:
                     break
             direction = _MEMORY * direction + (self.choice.supply - self.choice.demand)
