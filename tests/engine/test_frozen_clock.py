@@ -64,8 +64,9 @@ def test_after_a_finished_solve_nobody_is_disrupted(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *(f"{size}/steady/{occupied}/seed0" for size in "SML" for occupied in (50, 85)),
-        "L/steady/85/seed1",
+        *(f"{size}/steady/{occupied}/seed0" for size in "SM" for occupied in (50, 85)),
+        "L/steady/50/seed0",
+        "L/steady/85/seed1",  # with seed 0 the greedy's exchanges do not pay, and all are taken back
         *(pytest.param(f"XL/steady/{occupied}/seed0", marks=deep) for occupied in (50, 85)),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangplan.engine.registry import AUTO, ONLY_BY_NAME, BACKENDS, choose, needs
+from gangplan.engine.registry import AUTO, BACKENDS, ONLY_BY_NAME, choose, needs
 from gangplan.errors import UnknownSolverError
 from gangplan.model.program import SolveParameters
 from gangplan.testing.programs import KNOWN_ANSWERS, program

@@ -14,8 +14,11 @@ from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, So
 from gangplan_solvers import catalog
 
 _RESERVE_SECONDS = 0.03
-_RESERVE_FACTOR = 2.0
-"""Kept back for binding, verifying and answering: a multiple of the slowest verification so far."""
+_LEAST_FACTOR = 2.0
+_RESERVE_FACTOR = 3.5
+_MOST_RESERVE = 0.3
+"""Kept back for binding, verifying, taking back and answering: a multiple of the slowest verification so far,
+and at most a share of what is left."""
 
 _LIMITS = {
     SolveLimit.NONE: TerminationLimit.NONE,
@@ -65,7 +68,10 @@ class Asking:
         Returns:
             None when there was no answer; ``limit`` and ``failures`` say why.
         """
-        within = self.judge.budget.less(_RESERVE_SECONDS + _RESERVE_FACTOR * self.judge.slowest_seconds)
+        budget, slowest = self.judge.budget, self.judge.slowest_seconds
+        reserve = _RESERVE_SECONDS + _RESERVE_FACTOR * slowest
+        least = _RESERVE_SECONDS + _LEAST_FACTOR * slowest
+        within = budget.less(max(least, min(reserve, _MOST_RESERVE * budget.remaining)))
         wanted = AUTO if relax else self.parameters.solver
         names = tuple(catalog.names())
         tried = False

@@ -62,6 +62,8 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder) -> 
     """Solve the programme within what the budget leaves for it, and bind every solution."""
     if asking.parameters.pipeline == "greedy" or judge.gap <= how.enough:
         return Exact(None, TerminationLimit.NONE, "", None)
+    if judge.cancelled:
+        return Exact(None, TerminationLimit.CANCELLED, "the round was cancelled", None)
     if judge.hurried:
         return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
     with judge.budget.phase("formulate"):

@@ -77,11 +77,22 @@ class Judge:
         self._writer = PlanWriter(self.instance)
 
     @property
+    def cancelled(self) -> bool:
+        """Whether the round is called off."""
+        return self.cancellation is not None and self.cancellation.cancelled
+
+    @property
     def hurried(self) -> bool:
         """Whether the round is called off, or its budget leaves no time to judge one more and to answer."""
-        if self.cancellation is not None and self.cancellation.cancelled:
+        if self.cancelled:
             return True
         return self.budget.limited and self.budget.remaining < _CANDIDATES * self.slowest_seconds
+
+    def has_time_for(self, candidates: float) -> bool:
+        """Whether so many more can be judged, none of them slower than the slowest so far."""
+        return not self.cancelled and (
+            not self.budget.limited or self.budget.remaining >= candidates * self.slowest_seconds
+        )
 
     @property
     def gap(self) -> float:

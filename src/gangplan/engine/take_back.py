@@ -23,6 +23,8 @@ from gangplan.model.verifier.outcome import Outcome, Status
 _DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 _TOLERANCE = 1e-9
 _PASSES = 4
+_FOR_THE_REST = 3.0
+"""Verifications for which there must be time before one more part is taken back: all may have to be."""
 _PARTS = 12
 """Most parts of a bundle that are taken back one by one."""
 
@@ -62,7 +64,9 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
             bundles += 1
             candidate = thinned
             continue
-        reverted = None if last or judge.hurried else _revert_all(judge, candidate, poor, paying)
+        reverted = None
+        if not last and judge.has_time_for(1.0):
+            reverted = _revert_all(judge, candidate, poor, paying)
         candidate, done = reverted or (floor, poor)
         bundles += len(done)
         actions += sum(1 for bundle in done for action in bundle if _is_chosen(action))
@@ -95,7 +99,7 @@ def _thin(
         return None
     parts.sort(key=lambda each: each[:2])
     for _, _, part in parts[: min(_PARTS, len(parts) - 1)]:
-        if judge.hurried:
+        if not judge.has_time_for(_FOR_THE_REST):
             return None
         alone = _revert(judge, candidate, list(part))
         if alone is None:
