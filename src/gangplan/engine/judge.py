@@ -14,8 +14,6 @@ from gangplan.model.packing.order import PlanWriter
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.verify import Verification, verify
 
-_LATER = 0.6
-"""What a later candidate costs beside the first: measured at 0.4 (many candidates) to 0.6 (XL, XXL)."""
 _CANDIDATES = 1.5
 """What one more candidate and the answer cost, in verifications."""
 
@@ -56,7 +54,7 @@ class Judge:
         best: the best verified candidate so far.
         bound: no plan is worth more.
         stages: all candidates in the order in which they were judged.
-        slowest_seconds: longest time that one more candidate is expected to take.
+        slowest_seconds: longest time that one candidate took.
         rejected: names of candidates that broke a rule, with the first violation.
         remarks: what else the caller should know, one sentence each.
     """
@@ -90,13 +88,6 @@ class Judge:
             return True
         return self.budget.limited and self.budget.remaining < _CANDIDATES * self.slowest_seconds
 
-    def _took(self, seconds: float) -> None:
-        """Note how long a candidate took; the first also prepares what all others share."""
-        if self.work["candidates"] == 1:
-            self.slowest_seconds = _LATER * seconds
-        else:
-            self.slowest_seconds = max(self.slowest_seconds, seconds)
-
     def has_time_for(self, candidates: float) -> bool:
         """Whether so many more can be judged, none of them slower than the slowest so far."""
         return not self.cancelled and (
@@ -117,7 +108,7 @@ class Judge:
         with self.budget.phase("verify"):
             plan = self._writer.plan(assignment)
             verification = verify(self.instance.round, plan, self.facts)
-        self._took(self.budget.elapsed - began)
+        self.slowest_seconds = max(self.slowest_seconds, self.budget.elapsed - began)
         if not verification.valid:
             first = verification.violations[0]
             self.rejected.append(f"{name}: {first.rule}: {first.message}")
