@@ -13,13 +13,6 @@ from gangplan.errors import BackendError, UnknownSolverError, WorkerError
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters, SolveStatus
 from gangplan_solvers import catalog
 
-_RESERVE_SECONDS = 0.03
-_LEAST_FACTOR = 2.0
-_RESERVE_FACTOR = 3.5
-_MOST_RESERVE = 0.3
-"""Kept back for binding, verifying, taking back and answering: a multiple of the slowest verification so far,
-and at most a share of what is left."""
-
 _LIMITS = {
     SolveLimit.NONE: TerminationLimit.NONE,
     SolveLimit.TIME: TerminationLimit.TIME,
@@ -68,10 +61,7 @@ class Asking:
         Returns:
             None when there was no answer; ``limit`` and ``failures`` say why.
         """
-        budget, slowest = self.judge.budget, self.judge.slowest_seconds
-        reserve = _RESERVE_SECONDS + _RESERVE_FACTOR * slowest
-        least = _RESERVE_SECONDS + _LEAST_FACTOR * slowest
-        within = budget.less(max(least, min(reserve, _MOST_RESERVE * budget.remaining)))
+        within = self.judge.budget.less(self.judge.reserve_seconds)
         wanted = AUTO if relax else self.parameters.solver
         names = tuple(catalog.names())
         tried = False

@@ -22,7 +22,7 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder) -> int:
     branching = Branching(search)
     end = judge.budget
     if end.limited:
-        end = end.less((1.0 - how.branching_share) * end.remaining)
+        end = end.less(max((1.0 - how.branching_share) * end.remaining, judge.reserve_seconds))
 
     def stop() -> bool:
         return judge.hurried or end.exhausted

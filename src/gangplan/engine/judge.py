@@ -14,6 +14,11 @@ from gangplan.model.packing.order import PlanWriter
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.verify import Verification, verify
 
+_RESERVE_SECONDS = 0.03
+_LEAST_FACTOR = 2.0
+_RESERVE_FACTOR = 3.5
+_MOST_RESERVE = 0.3
+"""The reserve: multiples of the slowest verification so far, and the most of the whole budget."""
 _CANDIDATES = 1.5
 """What one more candidate and the answer cost, in verifications."""
 
@@ -87,6 +92,15 @@ class Judge:
         if self.cancelled:
             return True
         return self.budget.limited and self.budget.remaining < _CANDIDATES * self.slowest_seconds
+
+    @property
+    def reserve_seconds(self) -> float:
+        """What is kept back for binding, verifying, taking back and answering."""
+        wanted = _RESERVE_SECONDS + _RESERVE_FACTOR * self.slowest_seconds
+        least = _RESERVE_SECONDS + _LEAST_FACTOR * self.slowest_seconds
+        if not self.budget.limited:
+            return wanted
+        return max(least, min(wanted, _MOST_RESERVE * (self.budget.elapsed + self.budget.remaining)))
 
     def has_time_for(self, candidates: float) -> bool:
         """Whether so many more can be judged, none of them slower than the slowest so far."""

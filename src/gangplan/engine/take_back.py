@@ -23,6 +23,8 @@ from gangplan.model.verifier.outcome import Outcome, Status
 _DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 _TOLERANCE = 1e-9
 _PASSES = 4
+_ONE_MORE = 0.7
+"""Verifications (the first, which prepares the others, is the slowest) that one more revert takes."""
 _FOR_THE_REST = 3.0
 """Verifications for which there must be time before one more part is taken back: all may have to be."""
 _PARTS = 12
@@ -65,7 +67,7 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
             candidate = thinned
             continue
         reverted = None
-        if not last and judge.has_time_for(1.0):
+        if not last and judge.has_time_for(_ONE_MORE):
             reverted = _revert_all(judge, candidate, poor, paying)
         candidate, done = reverted or (floor, poor)
         bundles += len(done)
