@@ -1,9 +1,9 @@
 """From the best plan to the one that is answered: without what does not pay, and planned again around it.
 
 The programme spreads the cost of a disruption over its own horizon; a bundle may still not pay (decision 14).
-Who was not stopped after all then keeps a place on which others counted. With those jobs held where they
-are, prices are found again in a few evaluations, and the plan at these prices, without what does not pay, is
-answered when it is better.
+Who was not stopped after all then keeps a place on which others counted. With jobs held where they are (first
+those that are done soon and drag a whole bundle down, then all that were taken back) prices are found again
+in a few evaluations, and the plan at these prices, without what does not pay, is answered when it is better.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from gangplan.model.prices.lagrangian import PriceSearch
 _PASSES = 3
 _STEPS = 80
 _STRETCH = 0.05
+_SOON = 0.5
+"""Share of the round's horizon below which a job's own counts as short."""
 _WORTH_IT = 1e-4
 """A smaller loss, as a share of the value, is left alone."""
 
@@ -27,8 +29,9 @@ def settle(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate)
     """Take back what does not pay, and plan again around it while that gives a better plan."""
     settled = take_back(judge, best, floor)
     latest, before = settled.candidate, best
-    for _ in range(_PASSES):
-        held = _held(judge, before, latest)
+    for number in range(_PASSES):
+        held = _soon_done(judge, best) if number == 0 else []
+        held = held or _held(judge, before, latest)
         if not held or judge.hurried or before.value - latest.value <= _WORTH_IT * abs(before.value):
             break
         with judge.budget.phase("settle"):
@@ -47,6 +50,20 @@ def settle(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate)
                 actions=settled.actions + taken.actions,
             )
     return settled
+
+
+def _soon_done(judge: Judge, candidate: Candidate) -> list[int]:
+    """Classes of running jobs that are disrupted although little of their work is left.
+
+    A bundle is judged over the shortest horizon of its members: one of these, and nothing in it pays.
+    """
+    instance = judge.instance
+    return sorted(
+        int(instance.class_of_job[j])
+        for j in instance.placements
+        if j not in candidate.assignment.kept
+        and judge.facts.jobs[instance.jobs[j].name].horizon < _SOON * instance.round.horizon_seconds
+    )
 
 
 def _held(judge: Judge, before: Candidate, after: Candidate) -> list[int]:
