@@ -334,7 +334,9 @@ def _worth(result: RoundResult, answered: Answered, run: Run, unit: float) -> Ro
     best = max(judged, default=quality.objective)
     shift = _shift(answered)
     points = [
-        curve.Point(s.seconds + shift, None if s.name == _TAKE_BACK else s.objective, s.bound)
+        curve.Point(
+            min(s.seconds + shift, answered.wall_s), None if s.name == _TAKE_BACK else s.objective, s.bound
+        )
         for s in result.stages
     ]
     line = curve.incumbents(points)
