@@ -13,6 +13,7 @@ from gangplan.engine.ceilings import Ceilings
 from gangplan.engine.judge import Judge
 from gangplan.engine.sift import sift
 from gangplan.engine.steps import Integrality, Ladder, Step
+from gangplan.model.formulation.ease import ease
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.formulate import formulate
 from gangplan.model.formulation.inflate import FULL, HALF, inflate
@@ -31,6 +32,7 @@ _INFLATED_SHARE = 0.3
 _CROWDED_COLUMNS = 300
 """Size from which a programme with split pools is first solved inflated: a smaller one is solved at once."""
 _RESIZE_PASSES = 3
+_EASE_GAP = 0.01
 _PRECISE = 0.02
 """A reduced programme need not be solved closer than this share of the gap that is open."""
 
@@ -164,8 +166,20 @@ class _Search:
             self.unbound += len(bound.unresized)
             self._without_resizes(kept, bound)
         elif bound.unbound:
-            self.unbound = self._inflated(self.layout, self.program, step.options)
+            if step.integrality is Integrality.ALL:
+                self.unbound = self._eased(reduced, kept, solution.values, step.share)
+            if self.unbound:
+                self.unbound = self._inflated(self.layout, self.program, step.options)
         return True
+
+    def _eased(self, reduced: Program, kept: BoolArray, values: FloatArray, share: float) -> int:
+        """Look among the optima for one that packs; how many gangs found no room in it."""
+        easier = ease(self.layout, self.program, reduced.evaluate(values))
+        easier = easier if kept.all() else easier.restricted(kept)
+        solution = self.asking.solve(easier, values, share=share, relative_gap=_EASE_GAP)
+        if solution is None or solution.values is None:
+            return self.unbound
+        return self._bind("eased", _spread(solution.values, kept)).unbound
 
     def _crowded(self) -> None:
         """Where pools were split since their CPU or memory binds: a plan from the pools as they were.
