@@ -165,7 +165,7 @@ class _Search:
         if self._in_the_way(bound):
             self.unbound += len(bound.unresized)
             self._without_resizes(kept, bound)
-        elif bound.unbound:
+        elif bound.unbound and not self._within(_OPTIMAL):
             if step.integrality is Integrality.ALL:
                 self.unbound = self._eased(reduced, kept, solution.values, step.share)
             if self.unbound:
