@@ -41,7 +41,7 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder) -> int:
                 assignment = price_greedy(judge.instance, child.prices())
             if worth(judge.instance, assignment) > judge.best.value:
                 judge.consider("branch", assignment)
-        judge.bound = min(judge.bound, max(branching.bound, judge.best.value))
+        judge.lower(max(branching.bound, judge.best.value))
         progress = max(judge.best.value - value, bound - judge.bound)
         fruitless = 0 if progress > _PROGRESS * abs(bound) else fruitless + 1
     return branching.nodes

@@ -133,7 +133,7 @@ class _Search:
         )
         if sifted is None:
             return
-        self._lower(sifted.bound)
+        self.judge.lower(sifted.bound)
         self.ceilings = self.ceilings.lowered(sifted.bound, sifted.regret)
 
     def _take(self, step: Step) -> bool:
@@ -141,7 +141,7 @@ class _Search:
         start = self._start()
         given = np.zeros(self.program.columns) if start is None else start
         kept, left_out = self.ceilings.nearest(step.options, given, self._value)
-        reduced = self.program if kept.all() else self.program.restricted(kept)
+        reduced = self.program.restricted(kept)
         if step.integrality is Integrality.LARGE:
             reduced = replace(reduced, integer=large_columns(self.layout)[kept])
         gap = None  # the last step's is the caller's
@@ -153,7 +153,7 @@ class _Search:
         if solution is None:
             return False
         self.solution = solution
-        self._lower(max(solution.bound, left_out))
+        self.judge.lower(max(solution.bound, left_out))
         self.unbound = 0
         if solution.values is None:
             return True
@@ -174,8 +174,7 @@ class _Search:
 
     def _eased(self, reduced: Program, kept: BoolArray, values: FloatArray, share: float) -> int:
         """Look among the optima for one that packs; how many gangs found no room in it."""
-        easier = ease(self.layout, self.program, reduced.evaluate(values))
-        easier = easier if kept.all() else easier.restricted(kept)
+        easier = ease(self.layout, self.program, reduced.evaluate(values)).restricted(kept)
         solution = self.asking.solve(easier, values, share=share, relative_gap=_EASE_GAP)
         if solution is None or solution.values is None:
             return self.unbound
@@ -250,13 +249,10 @@ class _Search:
             upper = self.program.upper.copy()
             upper[self.layout.option_column[sorted(barred)]] = 0.0
             whole = replace(self.program, upper=upper)
-            solution = self.asking.solve(whole if kept.all() else whole.restricted(kept), None)
+            solution = self.asking.solve(whole.restricted(kept), None)
             if solution is None or solution.values is None:
                 break
             bound = self._bind("not_resized", _spread(solution.values, kept))
-
-    def _lower(self, bound: float) -> None:
-        self.judge.bound = min(self.judge.bound, bound)
 
     def _bind(self, name: str, values: FloatArray, layout: Layout | None = None) -> Assignment:
         """Bind and judge a solution."""

@@ -89,9 +89,7 @@ class Judge:
     @property
     def hurried(self) -> bool:
         """Whether the round is called off, or its budget leaves no time to judge one more and to answer."""
-        if self.cancelled:
-            return True
-        return self.budget.limited and self.budget.remaining < _CANDIDATES * self.slowest_seconds
+        return not self.has_time_for(_CANDIDATES)
 
     @property
     def reserve_seconds(self) -> float:
@@ -114,6 +112,10 @@ class Judge:
         if self.best is None or self.bound == float("inf"):
             return float("inf")
         return (self.bound - self.best.value) / max(1.0, abs(self.bound))
+
+    def lower(self, bound: float) -> None:
+        """Take note of a bound; the least counts."""
+        self.bound = min(self.bound, bound)
 
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""

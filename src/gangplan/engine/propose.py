@@ -80,5 +80,5 @@ def _consider_prices(judge: Judge, search: PriceSearch, name: str, per_device: M
         theirs.offer(price, search.rent)
         search.offer(price, search.rent)
         assignment = price_greedy(judge.instance, theirs.prices())
-    judge.bound = min(judge.bound, search.bound)
+    judge.lower(search.bound)
     judge.consider(name, assignment)

@@ -77,7 +77,7 @@ def plan_round(
         search = PriceSearch.of(instance)
         improve(search, warm, stop=lambda: judge.hurried)
         prices = search.prices()
-        judge.bound = prices.bound
+        judge.lower(prices.bound)
     with budget.phase("greedy"):
         priced = None if judge.hurried else price_greedy(instance, prices)
     if priced is not None:

@@ -78,8 +78,10 @@ class Program:
     def restricted(self, kept: BoolArray) -> Program:
         """The programme without the columns that are not ``kept``, shape (columns,), which stay at 0.
 
-        All rows remain. Families are those of the columns that are left.
+        All rows remain. Families are those of the columns that are left. With all columns it is the same one.
         """
+        if kept.all():
+            return self
         position = np.cumsum(kept) - 1
         entries = kept[self.column_index]
         ends = np.concatenate(([0], np.cumsum(entries)))

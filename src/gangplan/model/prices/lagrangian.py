@@ -8,8 +8,8 @@ and minimum spanning trees: part II*, 1971). At any prices
 
 so that every evaluation is a valid bound on the whole programme (decision 24), rounded outward. Prices move
 along deflated subgradients with Polyak's step (B. T. Polyak, *Minimization of unsmooth functionals*, 1969;
-formulation, section 2, step 1), scaled so that every good's price moves
-alike per device and per share of what the empty cluster offers.
+formulation, section 2, step 1), scaled so that every good's price moves alike per device and
+per share of what the empty cluster offers.
 """
 
 from __future__ import annotations
@@ -49,12 +49,14 @@ class PriceSearch:
     Attributes:
         instance: the round as arrays.
         market: its goods and owners.
+        wishes: what classes want.
+        choice: what everybody chooses at the prices evaluated last; shared with every child.
         price: shape (goods,), the best prices so far.
         rent: shape (limits,), the best rents so far.
+        bound: what they prove.
         chosen: shape (options,), how often lately each option was its class's choice, 0 to 1: where that is
             neither, the relaxation is torn (Barahona and Anbil, *The volume algorithm*, 2000).
         kept_share: shape (classes,), the same for staying.
-        bound: what they prove.
         less: taken off every value.
         evaluations: how many there were.
     """
