@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from gangplan.service.launched import address_of
 
 MESSAGE_MEBIBYTES = 1024
 _START_SECONDS = 240.0  # the first start of new code compiles
@@ -44,7 +44,7 @@ def service(*words: str, environment: Mapping[str, str] = _NOTHING) -> Iterator[
         environment: more for its environment.
 
     Raises:
-        RuntimeError: it does not get ready in time; the message says why.
+        ServiceFailedError: it does not get ready in time; the message says why.
     """
     began = time.perf_counter()
     serve = ["serve", "--port", "0", "--slots", "1", "--log-level", "warning"]
@@ -57,7 +57,9 @@ def service(*words: str, environment: Mapping[str, str] = _NOTHING) -> Iterator[
         env={**os.environ, **environment},
     )
     try:
-        yield Service(_first_line(process), process.pid, time.perf_counter() - began)
+        yield Service(
+            address_of(process, _START_SECONDS, _STOP_SECONDS), process.pid, time.perf_counter() - began
+        )
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -67,21 +69,3 @@ def service(*words: str, environment: Mapping[str, str] = _NOTHING) -> Iterator[
             process.wait()
         if process.stdout is not None:
             process.stdout.close()
-
-
-def _first_line(process: subprocess.Popen[str]) -> str:
-    """The address, which the process prints first."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        if process.stdout is not None:
-            lines.put(process.stdout.readline())
-
-    threading.Thread(target=read, daemon=True).start()
-    try:
-        line = lines.get(timeout=_START_SECONDS).strip()
-    except queue.Empty:
-        raise RuntimeError(f"the service was not ready within {_START_SECONDS:.0f} s") from None
-    if not line:
-        raise RuntimeError(f"the service ended at its start with exit code {process.wait(_STOP_SECONDS)}")
-    return line

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import queue
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from gangplan.cli.exits import Exit, explain, say
 from gangplan.errors import GangplanError
+from gangplan.service.launched import ServiceFailedError, address_of
 
 SCENARIO = Path("scenarios/openb-shaped.yaml")
 START_SECONDS = 90.0
@@ -50,10 +49,6 @@ def main(arguments: list[str] | None = None) -> int:
     return int(Exit.DONE)
 
 
-class ServiceFailedError(Exception):
-    """The service did not start, or did not stop as it should."""
-
-
 @contextlib.contextmanager
 def service() -> Iterator[str]:
     """A ``gangplan serve`` on a free loopback port, drained at the end.
@@ -68,7 +63,7 @@ def service() -> Iterator[str]:
     command = [sys.executable, "-m", "gangplan.cli.main", "serve", "--port", "0", "--log-level", "warning"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
-        address = _first_line(process)
+        address = address_of(process, START_SECONDS, STOP_SECONDS)
         say(
             f"The service listens on {address} ({time.monotonic() - began:.1f} s with warm solver processes)."
         )
@@ -85,24 +80,6 @@ def service() -> Iterator[str]:
             process.stdout.close()
     if code != 0:
         raise ServiceFailedError(f"the service ended with exit code {code}")
-
-
-def _first_line(process: subprocess.Popen[str]) -> str:
-    """The first line that the process prints, or why there is none."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        if process.stdout is not None:
-            lines.put(process.stdout.readline())
-
-    threading.Thread(target=read, daemon=True).start()
-    try:
-        line = lines.get(timeout=START_SECONDS).strip()
-    except queue.Empty:
-        raise ServiceFailedError(f"the service was not ready within {START_SECONDS:.0f} s") from None
-    if not line:
-        raise ServiceFailedError(f"the service ended with exit code {process.wait(STOP_SECONDS)}")
-    return line
 
 
 def _plan(scenario: Path, address: str, time_limit: float) -> None:
