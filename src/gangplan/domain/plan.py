@@ -8,6 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from gangplan.domain.job import TaskPlacement
+from gangplan.domain.outlook import Outlook
 
 _NO_VALUES: Mapping[str, float] = MappingProxyType({})
 
@@ -240,6 +241,7 @@ class RoundResult:
         seed: the seed used.
         verified: always true in an answer.
         warm_start: opaque, for the next round's request (decision 33).
+        outlook: what the plan was made to follow, for the next round's request (decision 31); None: nothing.
     """
 
     plan: Plan
@@ -257,3 +259,4 @@ class RoundResult:
     seed: int = 0
     verified: bool = True
     warm_start: bytes = b""
+    outlook: Outlook | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gangplan.domain.cluster import AcceleratorType, Cluster
 from gangplan.domain.job import Job, ThroughputProfile
+from gangplan.domain.outlook import Outlook
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 
@@ -25,6 +26,7 @@ class Round:
         jobs: running and waiting.
         profiles: shared throughput profiles.
         policy: weights and limits.
+        outlook: what this round should give each job (decision 31); None: each round on its own.
     """
 
     now: float = 0.0
@@ -36,3 +38,4 @@ class Round:
     jobs: tuple[Job, ...] = ()
     profiles: tuple[ThroughputProfile, ...] = ()
     policy: Policy = Policy()
+    outlook: Outlook | None = None

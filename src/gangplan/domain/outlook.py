@@ -1,0 +1,85 @@
+"""What lies ahead: how much each job should get now so that the rounds together come out well (decision 31).
+
+An outlook is made from a fluid plan over coarse time, handed to the caller with the answer, and handed back by
+the caller with the next round, unchanged. It is all that one round's look-ahead tells the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A promise of capacity (decision 19).
+
+    Attributes:
+        job: name of the job that it is made to.
+        domain: name of the domain that it holds in; None: anywhere.
+        latest_start: seconds since the epoch; the latest start that is promised.
+        expires_at: seconds since the epoch; it is void after.
+        duration_seconds: for how long the capacity is held; None: until the job is done.
+    """
+
+    job: str
+    domain: str | None
+    latest_start: float
+    expires_at: float
+    duration_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutlook:
+    """What the fluid plan says of one job.
+
+    Service is counted in rounds of reference service: 1 is what the job would do in one round at its
+    reference throughput.
+
+    Attributes:
+        job: the job's name.
+        target: service that it should get in the round that begins when the outlook was made; 0 or more.
+        deficit: service that earlier targets gave and the rounds did not; negative when they gave more.
+        work_done: the job's work done when the outlook was made, from which the next one sees what it got.
+        estimated_start: seconds since the epoch; when it first runs, or now for a job that runs; None: not
+            within what was looked at.
+        estimated_end: seconds since the epoch; None: unknown.
+    """
+
+    job: str
+    target: float
+    deficit: float = 0.0
+    work_done: float = 0.0
+    estimated_start: float | None = None
+    estimated_end: float | None = None
+
+    @property
+    def need(self) -> float:
+        """Service that the round should give: the target and what is owed, never negative."""
+        return max(0.0, self.target + self.deficit)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the fluid plan says of the jobs of a round.
+
+    Attributes:
+        made_at: seconds since the epoch; the ``now`` of the round that it was made for.
+        round_seconds: length of that round.
+        jobs: by name; a job that is not listed has no target.
+        reservations: promises that should be made to gangs too large for what is free.
+        relaxed: what the fluid plan did not look at, one phrase each.
+    """
+
+    made_at: float
+    round_seconds: float
+    jobs: tuple[JobOutlook, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    relaxed: tuple[str, ...] = ()
+    _needs: dict[str, float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_needs", {entry.job: entry.need for entry in self.jobs})
+
+    def need(self, job: str) -> float:
+        """Service that the round should give ``job``; 0 where it has no target."""
+        return self._needs.get(job, 0.0)
