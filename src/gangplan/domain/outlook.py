@@ -1,7 +1,7 @@
 """What lies ahead: how much each job should get now so that the rounds together come out well (decision 31).
 
-An outlook is made from a fluid plan over coarse time, handed to the caller with the answer, and handed back by
-the caller with the next round, unchanged. It is all that one round's look-ahead tells the next.
+An outlook is made from a fluid plan over coarse time, handed to the caller with the answer, and handed back
+by the caller with the next round, unchanged. It is all that one look-ahead tells the next.
 """
 
 from __future__ import annotations
