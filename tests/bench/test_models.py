@@ -146,7 +146,7 @@ def test_the_command_measures_a_file_and_a_missing_backend_is_a_row(
     assert "| knapsack.lp | highs | 5 | 2 | 2 | 2 OPTIMAL |" in bench("report", file).stdout
     unusable = [one.name for one in catalog.describe() if not one.availability.available]
     if unusable:
-        refused = bench(*words[:3], "--solver", unusable[0], "--seeds", "0")
+        refused = bench(*words[:3], "--solver", unusable[0], "--seeds", "0", "-o", "jsonl")
         assert refused.returncode == 4
         assert json.loads(refused.stdout)["status"] == "ERROR"
         assert "cannot be used here" in refused.stderr

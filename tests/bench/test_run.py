@@ -85,10 +85,20 @@ def test_a_second_run_takes_what_is_there_and_a_line_cut_off_is_measured_again(
     assert [line.endswith("(was there)") for line in done.stderr.splitlines()] == [True] * 3 + [False]
 
 
-def test_without_a_file_rows_go_to_standard_output_and_nothing_else_does(bench: Any) -> None:
-    done = bench("run", "--only", "S/steady/50/*", "--solver", "cpsat", "--time-limit", "20s")
-    (row,) = [json.loads(line) for line in done.stdout.splitlines()]
+ONE = ("run", "--only", "S/steady/50/*", "--solver", "cpsat", "--seeds", "0", "--time-limit", "20s")
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_without_a_file_rows_go_to_standard_output_and_nothing_else_does(bench: Any, form: str) -> None:
+    text = bench(*ONE, "-o", form).stdout
+    (row,) = json.loads(text) if form == "json" else [json.loads(line) for line in text.splitlines()]
     assert (row["solver"], row["time_limit_s"]) == ("cpsat", 20.0)
+    asked = "instance pipeline solver seed first_s wall_s objective bound gap gap_of_gain verified"
+    assert {*asked.split(), "peak_rss_bytes"} <= set(row)
+
+
+def test_people_get_tables(bench: Any) -> None:
+    assert bench(*ONE).stdout.startswith("# ")
 
 
 def test_the_list_measures_nothing(bench: Any) -> None:

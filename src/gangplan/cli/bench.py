@@ -112,16 +112,16 @@ def run(
         typer.Option(help="Folder that a suite's instances are read from (openb).", metavar="DIR"),
     ] = None,
     output: Annotated[
-        Path | None,
+        str,
         typer.Option(
             "--output",
             "-o",
-            help="Append rows to FILE.jsonl (or keep one list in FILE.json); what stands there for the same "
+            help="table, json (one list of rows) or jsonl (a line for each), on standard output; or "
+            "FILE.jsonl, to which rows are appended (FILE.json: one list): what stands there for the same "
             "code is not measured again.",
-            metavar="FILE",
-            show_default="rows go to standard output",
+            metavar="FORMAT|FILE",
         ),
-    ] = None,
+    ] = "table",
     again: Annotated[bool, typer.Option(help="Measure again what stands in the file already.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="Print the runs and measure nothing.")] = False,
 ) -> None:
@@ -129,6 +129,7 @@ def run(
 
     \b
     gangplan bench run
+    gangplan bench run --suite targets --only S -o json
     gangplan bench run --suite targets --only L -o build/targets.jsonl
     gangplan bench run --suite hard --only 'M/cpu-heavy/*' --solver highs --solver cpsat --time-limit 30s
     gangplan bench run --suite targets --prototypes DIR -o build/both.jsonl
@@ -141,6 +142,7 @@ def run(
     from gangplan.bench.driver import measure_all
     from gangplan.bench.problems import problems
     from gangplan.bench.progress import named, shown
+    from gangplan.bench.report.forms import FORMS
     from gangplan.bench.rows import RowFile
 
     chosen = selection.Selection(
@@ -161,14 +163,11 @@ def run(
         for each in runs:
             print(f"{each.suite} {named(each)} {each.time_limit_s:g} s")
         return
-    kept = RowFile(output)
+    kept = RowFile(None if output in FORMS else Path(output))
     with shown(len(runs)) as progress:
         rows = measure_all(runs, kept, again=again, on_row=progress.done, on_start=progress.started)
-    if output is None:
-        import json
-
-        for row in rows:
-            print(json.dumps(row))
+    if output in FORMS:
+        print(FORMS[output](rows), end="")
     wrong = problems(rows, require=chosen.require)
     for line in wrong:
         say(f"problem: {line}")
