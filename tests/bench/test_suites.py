@@ -11,7 +11,9 @@ from gangplan.errors import InvalidInputError
 from gangplan.planning.generate import InstanceName
 from gangplan_solvers import catalog
 
-NAMES = tuple("formulations gate growth hard openb overruns prototypes smoke solvers targets".split())
+NAMES = tuple(
+    "formulations gate growth hard openb openb-fill overruns prototypes smoke solvers targets".split()
+)
 
 
 def test_the_suites_are_those_that_help_names() -> None:
@@ -24,7 +26,7 @@ def test_every_instance_of_a_suite_can_be_made(name: str) -> None:
     assert runs
     assert len({tuple(map(str, run.head().values())) for run in runs}) == len(runs)
     for run in runs:
-        if not is_peer(run.instance) and not run.instance.startswith("openb/"):
+        if not is_peer(run.instance) and not run.instance.startswith(("openb/", "openb-fill/")):
             assert str(InstanceName.parse(run.instance)) == run.instance
 
 

@@ -35,6 +35,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench import churn
 
         return [churn.measure(run)]
+    if kind is Kind.FILL:
+        from gangplan.bench.filling.measure import measure as measure_filling
+
+        return [measure_filling(run)]
     from gangplan.bench import others
 
     return others.measure(run)

@@ -50,6 +50,8 @@ class Kind(Enum):
     """Other programmes of the same round, and those of others."""
     CHURN = "churn"
     """Many rounds of one cluster, with noise."""
+    FILL = "fill"
+    """A cluster filled by arrivals that never leave."""
 
 
 @dataclass(frozen=True, slots=True)

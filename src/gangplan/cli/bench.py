@@ -24,7 +24,7 @@ _Suite = Annotated[
     typer.Option(
         help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
         "faults, churn, "
-        "prototypes, openb) or a .toml file.",
+        "prototypes, openb, openb-fill) or a .toml file.",
         metavar="NAME|FILE",
     ),
 ]
@@ -109,7 +109,9 @@ def run(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder that a suite's instances are read from (openb).", metavar="DIR"),
+        typer.Option(
+            help="Folder that a suite's instances are read from (openb, openb-fill).", metavar="DIR"
+        ),
     ] = None,
     output: Annotated[
         str,
@@ -133,6 +135,7 @@ def run(
     gangplan bench run --suite targets --only L -o build/targets.jsonl
     gangplan bench run --suite hard --only 'M/cpu-heavy/*' --solver highs --solver cpsat --time-limit 30s
     gangplan bench run --suite targets --prototypes DIR -o build/both.jsonl
+    gangplan bench run --suite openb-fill --data DIR -o json
     gangplan bench run --model their.mps --solver highs --time-limit 1m
 
     A run that dies or hangs is a row, too: TIMEOUT, OOM or ERROR. Exit code 4 when a row is WRONG or ERROR,

@@ -1,0 +1,71 @@
+"""A filled cluster as one row."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from gangplan.bench.filling.arrivals import Trace, arrivals, read_trace
+from gangplan.bench.filling.ceiling import ceiling
+from gangplan.bench.filling.ledger import allocated
+from gangplan.bench.filling.peers import POLICIES, fill
+from gangplan.bench.runs import Row, Run, Status
+from gangplan.errors import FieldViolation, InvalidInputError
+
+CEILING = "upper-bound"
+DEMAND = 1.3
+
+
+def measure(run: Run) -> Row:
+    """The row of a run: ``who`` is a policy of one pod at a time, or ``upper-bound``.
+
+    ``options`` may set ``demand``, what pods ask for in all over what there is. The row's
+    ``allocated_percent`` is of all device thousandths when the last pod has come,
+    ``allocated_percent_at_capacity`` when as much was asked for as there is.
+
+    Raises:
+        InvalidInputError: there is no such policy, or the trace cannot be read.
+    """
+    if run.who != CEILING and run.who not in POLICIES:
+        there = ", ".join((*POLICIES, CEILING))
+        raise InvalidInputError([FieldViolation("who", f"no policy {run.who!r}; there are: {there}")])
+    trace = read_trace(Path(run.source), pods=run.instance.split("/")[1])
+    order = arrivals(trace, run.seed, float(run.options.get("demand", DEMAND)))
+    began = time.perf_counter(), time.process_time()
+    found = _ceiling(trace, order) if run.who == CEILING else _filled(trace, order, run)
+    return {
+        "policy": run.who,
+        **found,
+        "pods": len(order),
+        "devices": trace.nodes.milli // 1000,
+        "wall_s": time.perf_counter() - began[0],
+        "cpu_s": time.process_time() - began[1],
+    }
+
+
+def _ceiling(trace: Trace, order: np.ndarray) -> Row:
+    return {
+        "status": Status.FEASIBLE.value,
+        "pods_per_round": len(order),
+        "mode": "offline",
+        "allocated_percent": 100.0 * ceiling(trace, order) / trace.nodes.milli,
+    }
+
+
+def _filled(trace: Trace, order: np.ndarray, run: Run) -> Row:
+    row: Row = {"pods_per_round": 1, "mode": "online"}
+    filled = fill(trace, order, run.who, run.seed)
+    try:
+        taken = allocated(trace, order, filled)
+    except ValueError as error:
+        return row | {"status": Status.WRONG.value, "error": str(error)}
+    asked = np.cumsum(trace.classes.demand[order])
+    at_capacity = int(np.searchsorted(asked, trace.nodes.milli, side="right")) - 1
+    return row | {
+        "status": Status.FEASIBLE.value,
+        "allocated_percent": 100.0 * int(taken[-1]) / trace.nodes.milli,
+        "allocated_percent_at_capacity": 100.0 * int(taken[at_capacity]) / trace.nodes.milli,
+        "pods_placed": int((filled.node >= 0).sum()),
+    }
