@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gangplan.bench.report import markdown, page
-from gangplan.bench.report.tables import with_gain
+from gangplan.bench.report.document import with_gain
 from gangplan.bench.report.targets import TARGETS, cells
 from gangplan.errors import InvalidInputError
 

@@ -370,7 +370,7 @@ def test_a_peers_run_is_a_row():
 
 
 def test_the_report_shows_figures_of_others_once():
-    from gangplan.bench.report.tables import document
+    from gangplan.bench.report.document import document
 
     task = Run("formulations", "formulations", "sia/64x64/seed0", who="rounding", time_limit_s=20.0)
     rows = [task.head() | row for row in others.measure(task)] * 2

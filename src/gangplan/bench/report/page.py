@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from gangplan.bench.report import tables
+from gangplan.bench.report import document as reports
 from gangplan.bench.runs import Row
 from gangplan.errors import FieldViolation, InvalidInputError
 
@@ -39,5 +39,5 @@ def document(rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
     environment.filters["bold"] = bold
     source = Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8")
     drawn = [(title, Markup(svg)) for title, svg in pictures(rows)]
-    report = tables.document(rows, notes)
+    report = reports.document(rows, notes)
     return environment.from_string(source).render(report=report, pictures=drawn)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gangplan.bench import curve
-from gangplan.bench.report import numbers, tables
+from gangplan.bench.report import groups, numbers
 from gangplan.bench.runs import ANSWERED, SOLVED, Row
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _who(row: Row) -> str:
 
 
 def _instance(row: Row) -> str:
-    return f"{row['suite']} {row['instance']} {tables.label(row)} {row['time_limit_s']:g}"
+    return f"{row['suite']} {row['instance']} {groups.label(row)} {row['time_limit_s']:g}"
 
 
 def _profile_picture(times: dict[str, dict[str, float]]) -> str:
@@ -80,7 +80,7 @@ def _gaps_over_time(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     by_label: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         if row["kind"] == "rounds" and row["status"] in ANSWERED and row.get("curve"):
-            label = f"{tables.label(row)}, {row['time_limit_s']:g} s"
+            label = f"{groups.label(row)}, {row['time_limit_s']:g} s"
             by_label.setdefault(label, {}).setdefault(_who(row), []).append(row)
     for label, by_who in by_label.items():
         yield f"{label}: gap over time", _gap_picture(by_who)
