@@ -138,6 +138,7 @@ def renamed(round_: Round, name: Callable[[str], str]) -> Round:
             queue=new(old.queue),
             component=replace(old.component, task_groups=groups),
             running=running,
+            gate=replace(old.gate, after_jobs=tuple(map(name, old.gate.after_jobs))),
         )
 
     tree = round_.cluster.topology
@@ -247,8 +248,20 @@ def test_when_the_epoch_began_does_not_matter(round_, shift):
         return None if time is None else time + shift
 
     def job(old: Job) -> Job:
-        running = old.running and replace(old.running, started_at=later(old.running.started_at))
-        return replace(old, submit_time=later(old.submit_time), deadline=later(old.deadline), running=running)
+        running = old.running and replace(
+            old.running,
+            started_at=later(old.running.started_at),
+            next_safe_point=later(old.running.next_safe_point),
+            minimum_run_until=later(old.running.minimum_run_until),
+        )
+        return replace(
+            old,
+            submit_time=later(old.submit_time),
+            deadline=later(old.deadline),
+            running=running,
+            gate=replace(old.gate, not_before=later(old.gate.not_before)),
+            disrupted_at=tuple(time + shift for time in old.disrupted_at),
+        )
 
     nodes = tuple(replace(n, drain_time=later(n.drain_time)) for n in round_.cluster.nodes)
     other = replace(

@@ -149,6 +149,7 @@ def renamed(round_: Round, plan: Plan) -> tuple[Round, Plan]:
                 queue=new(job.queue),
                 running=running,
                 component=replace(job.component, task_groups=groups),
+                gate=replace(job.gate, after_jobs=tuple(new(name) for name in job.gate.after_jobs)),
             )
         )
     changed = replace(

@@ -22,6 +22,7 @@ from gangplan.domain.cluster import (
 from gangplan.domain.job import (
     Capabilities,
     Component,
+    Gate,
     Job,
     Running,
     TaskGroup,
@@ -147,10 +148,14 @@ EVERYTHING = Round(
                 ),
                 started_at=NOW - 3600,
                 checkpoint_age_seconds=120.0,
+                next_safe_point=NOW + 60,
+                minimum_run_until=NOW - 1800,
             ),
+            gate=Gate(not_before=NOW - 7000, after_jobs=("prepare",), held_seconds=60.0),
+            disrupted_at=(NOW - 3000,),
             revision="7",
         ),
-        Job("wait"),
+        Job("wait", gate=Gate(held=True)),
     ),
     profiles=(
         ThroughputProfile(
@@ -166,6 +171,8 @@ EVERYTHING = Round(
         locality_weight=0.2,
         switching_weight=1.25,
         disruption_limit=0,
+        minimum_run_seconds=600.0,
+        disruption_limit_per_job_hour=2,
         hysteresis=0.125,
         reference_host=Resources(12_000, 128 * GIB),
     ),

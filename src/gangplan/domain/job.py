@@ -109,11 +109,16 @@ class Running:
         started_at: seconds since the epoch; None when unknown.
         checkpoint_age_seconds: running time since the last checkpoint; None is unknown and counts
             as everything since ``started_at`` (or since submission), the worst case.
+        next_safe_point: seconds since the epoch until which it is not disturbed by choice; None: it may be
+            at any time.
+        minimum_run_until: the same, promised to the job and not said by it.
     """
 
     placements: tuple[TaskPlacement, ...]
     started_at: float | None = None
     checkpoint_age_seconds: float | None = None
+    next_safe_point: float | None = None
+    minimum_run_until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,31 @@ class Capabilities:
     pausable: bool = True
     movable: bool = True
     resizable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What keeps a job from being started, whatever there is room for.
+
+    A job behind its gate is not started, moved or resized; one that runs may go on as it is. It does not
+    contend, and its time there does not count into its age (decision 11).
+
+    Attributes:
+        held: it may not start, for as long as its owner says so.
+        not_before: seconds since the epoch; it may not start before.
+        after_jobs: names of jobs that must be done first. A job of the round is not done; one that is not in
+            the round is.
+        held_seconds: how long it has been held so far, time before ``not_before`` left out.
+    """
+
+    held: bool = False
+    not_before: float | None = None
+    after_jobs: tuple[str, ...] = ()
+    held_seconds: float = 0.0
+
+
+OPEN = Gate()
+"""Nothing keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +182,9 @@ class Job:
         restart_seconds: time from stop to useful work again, on a stop and start.
         capabilities: what may be done to it while it runs.
         running: present placement; None while it waits.
+        gate: what keeps it from being started.
+        disrupted_at: when it was evicted, moved or resized by choice, seconds since the epoch, carried by the
+            caller for the last hour.
         revision: opaque version of the caller's object, echoed in preconditions.
     """
 
@@ -169,4 +202,6 @@ class Job:
     restart_seconds: float = 0.0
     capabilities: Capabilities = Capabilities()
     running: Running | None = None
+    gate: Gate = OPEN
+    disrupted_at: tuple[float, ...] = ()
     revision: str = ""

@@ -25,6 +25,10 @@ class Policy:
         locality_weight: cost of a spread wider than preferred, per weighted requested device.
         switching_weight: cost of lost and restarting device time, per device-round.
         disruption_limit: most voluntary evictions, moves and resizes in one round; None is unlimited.
+        minimum_run_seconds: a job that was started, moved or resized is left alone for so long; one of which
+            nobody knows since when it runs started long ago.
+        disruption_limit_per_job_hour: most voluntary evictions, moves and resizes of one job within an hour;
+            None is unlimited.
         hysteresis: share by which what a job is worth may be misjudged: disruptions must pay even if all that
             their jobs are worth, before and after, is off by so much to their disadvantage (decision 14).
         reference_host: CPU and memory that go with one reference device; sizes CPU-only jobs.
@@ -37,5 +41,7 @@ class Policy:
     locality_weight: float = 0.1
     switching_weight: float = 1.0
     disruption_limit: int | None = None
+    minimum_run_seconds: float = 0.0
+    disruption_limit_per_job_hour: int | None = None
     hysteresis: float = 0.05
     reference_host: Resources = Resources(cpu_milli=8_000, memory_bytes=64 * 2**30)

@@ -16,7 +16,8 @@ def apply(round_: Round, plan: Plan) -> Round:
     """The round after ``plan``, at the same ``now``.
 
     A kept job stays as it is; one that starts, moves or is resized runs since now and has lost nothing; one
-    that is evicted waits. Work done, fair progress and everything else are as before.
+    that is evicted waits; who was disturbed by choice remembers it. Work done, fair progress and everything
+    else are as before.
 
     Args:
         round_: the round.
@@ -35,6 +36,8 @@ def apply(round_: Round, plan: Plan) -> Round:
 def _after(job: Job, action: Action | None, now: float) -> Job:
     if action is None or action.kind is ActionKind.KEEP:
         return job
+    if action.forced is None and action.kind is not ActionKind.PLACE:
+        job = replace(job, disrupted_at=(*job.disrupted_at, now))
     if action.kind is ActionKind.EVICT:
         return replace(job, running=None)
     return replace(job, running=Running(action.placements, started_at=now, checkpoint_age_seconds=0.0))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, Resources, Taint
-from gangplan.domain.job import Job, TaskPlacement, TaskSplit, ThroughputProfile
+from gangplan.domain.job import Gate, Job, TaskPlacement, TaskSplit, ThroughputProfile
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan, Precondition
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
@@ -103,6 +103,59 @@ def _starts(plan: Plan) -> Iterator[tuple[Action, int, TaskPlacement]]:
 def _disruptions(plan: Plan, *kinds: ActionKind) -> Iterator[Action]:
     wanted = kinds or (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
     return (action for action in plan.actions if action.forced is None and action.kind in wanted)
+
+
+# Gates, and jobs that are left alone
+
+
+@breaks("gate.held")
+def _held(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        if action.kind not in (ActionKind.KEEP, ActionKind.EVICT):
+            yield _job(round_, action.job, gate=Gate(held=True)), plan
+
+
+@breaks("gate.not-before")
+def _not_yet(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        if action.kind not in (ActionKind.KEEP, ActionKind.EVICT):
+            yield _job(round_, action.job, gate=Gate(not_before=round_.now + 1.0)), plan
+
+
+@breaks("gate.after-jobs")
+def _after_another(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        others = [job.name for job in round_.jobs if job.name != action.job]
+        if others and action.kind not in (ActionKind.KEEP, ActionKind.EVICT):
+            yield _job(round_, action.job, gate=Gate(after_jobs=("done", others[0]))), plan
+
+
+def _running(round_: Round, job: str, **fields: Any) -> Round:
+    """The round with some fields of how a job runs changed."""
+    running = _jobs(round_)[job].running
+    assert running is not None
+    return _job(round_, job, running=replace(running, **fields))
+
+
+@breaks("disruption.safe-point")
+def _unsafe(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in _disruptions(plan):
+        yield _running(round_, action.job, next_safe_point=round_.now + 1.0), plan
+
+
+@breaks("disruption.minimum-run-time")
+def _too_soon(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in _disruptions(plan):
+        yield _running(round_, action.job, minimum_run_until=round_.now + 1.0), plan
+        patient = replace(round_, policy=replace(round_.policy, minimum_run_seconds=60.0))
+        yield _running(patient, action.job, started_at=round_.now - 59.0), plan
+
+
+@breaks("disruption.job-hour")
+def _once_too_often(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in _disruptions(plan):
+        often = replace(round_, policy=replace(round_.policy, disruption_limit_per_job_hour=1))
+        yield _job(often, action.job, disrupted_at=(round_.now - 3599.0,)), plan
 
 
 # Structure

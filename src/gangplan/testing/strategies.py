@@ -27,8 +27,10 @@ from gangplan.domain.cluster import (
     Toleration,
 )
 from gangplan.domain.job import (
+    OPEN,
     Capabilities,
     Component,
+    Gate,
     Job,
     Running,
     TaskGroup,
@@ -298,6 +300,8 @@ def _policy(d: _Draw) -> Policy:
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
+        minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
+        disruption_limit_per_job_hour=d.one((None, None, None, None, None, 1)),
         hysteresis=d.one((0.05, 0.05, 0.0)),
         reference_host=Resources(8_000, 64 * GIB),
     )
@@ -361,6 +365,8 @@ def _jobs(d: _Draw, bounds: _Bounds, world: _World, nodes: Sequence[Node]) -> li
             else:
                 job, first = _job(d, name, world, urgent=False), None
             job = replace(job, running=_running(d, job, world, first))
+            if i == 0 and job.gate.after_jobs:
+                job = replace(job, gate=replace(job.gate, after_jobs=()))
         elif d.chance(75) and any(other.running for other in jobs):
             job = _rival(d, name, [other for other in jobs if other.running])
         elif jobs and d.chance(25):
@@ -436,7 +442,19 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
         capabilities=Capabilities(
             pausable=not d.chance(8), movable=not d.chance(20), resizable=not d.chance(15)
         ),
+        gate=_gate(d) if d.chance(10) else OPEN,
+        disrupted_at=(NOW - d.one((600.0, 3_600.0)),) if d.chance(6) else (),
         revision=f"v{d.number((0, 3))}",
+    )
+
+
+def _gate(d: _Draw) -> Gate:
+    """What keeps a job from being started: its owner, a time, the first job; or nothing any more."""
+    return Gate(
+        held=d.chance(35),
+        not_before=NOW + d.one((600.0, 0.0, -600.0)) if d.chance(35) else None,
+        after_jobs=(d.one(("j0", "done")),) if d.chance(35) else (),
+        held_seconds=d.one((0.0, 1_800.0)),
     )
 
 
@@ -541,6 +559,8 @@ def _running(d: _Draw, job: Job, world: _World, first: _Room | None) -> Running 
         tuple(placements),
         started_at=d.one((NOW - 60.0, NOW - 600.0, NOW, None)),
         checkpoint_age_seconds=d.one((0.0, 0.0, 0.0, 30.0, 300.0, None)),
+        next_safe_point=NOW + d.one((30.0, -30.0)) if d.chance(6) else None,
+        minimum_run_until=NOW + d.one((600.0, 0.0)) if d.chance(6) else None,
     )
 
 

@@ -187,6 +187,8 @@ class Job(_message.Message):
     AFTER_JOBS_FIELD_NUMBER: _builtins.int
     USER_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    DISRUPTED_AT_FIELD_NUMBER: _builtins.int
+    HELD_TIME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique name in the round, classes included."""
     queue: _builtins.str
@@ -200,7 +202,9 @@ class Job(_message.Message):
     service_received_device_seconds: _builtins.float
     """Planned. Device-seconds that it has received so far."""
     held: _builtins.bool
-    """Planned. True: it may not start."""
+    """True: it may not start, nor be moved or resized; it waits with HELD_BY_POLICY and code HELD, does not contend for shares, and
+    its fairness ratio counts as 1. One that runs may go on as it is.
+    """
     user: _builtins.str
     """Planned. Owner, for predictions from history and reports."""
     @_builtins.property
@@ -245,15 +249,29 @@ class Job(_message.Message):
 
     @_builtins.property
     def not_before(self) -> _timestamp_pb2.Timestamp:
-        """Planned. It may not start before. Unset: at once."""
+        """It may not start before; it waits with HELD_BY_POLICY and code NOT_BEFORE. Time before does not count into its age. Unset: at
+        once.
+        """
 
     @_builtins.property
     def after_jobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Planned. Jobs that must be done before it starts."""
+        """Names of jobs that must be done before it starts, not its own, without a cycle; it waits with HELD_BY_POLICY and code
+        AFTER_JOBS. A job of this round is not done; one that is not in the round is.
+        """
 
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Planned. Labels, for affinities between jobs and reports."""
+
+    @_builtins.property
+    def disrupted_at(self) -> _containers.RepeatedCompositeFieldContainer[_timestamp_pb2.Timestamp]:
+        """When it was evicted, moved or resized by choice, carried by the caller for the last hour; counts towards
+        disruption_limit_per_job_hour.
+        """
+
+    @_builtins.property
+    def held_time(self) -> _duration_pb2.Duration:
+        """How long it has been held so far, time before not_before left out; it does not count into its age. Unset: never."""
 
     def __init__(
         self,
@@ -279,10 +297,12 @@ class Job(_message.Message):
         after_jobs: _abc.Iterable[_builtins.str] | None = ...,
         user: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        disrupted_at: _abc.Iterable[_timestamp_pb2.Timestamp] | None = ...,
+        held_time: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "capabilities", b"capabilities", "deadline", b"deadline", "fair_share", b"fair_share", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "not_before", b"not_before", "running", b"running", "submit_time", b"submit_time", "weight", b"weight", "work", b"work"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "capabilities", b"capabilities", "deadline", b"deadline", "fair_share", b"fair_share", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "not_before", b"not_before", "running", b"running", "submit_time", b"submit_time", "weight", b"weight", "work", b"work"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "after_jobs", b"after_jobs", "capabilities", b"capabilities", "components", b"components", "deadline", b"deadline", "fair_share", b"fair_share", "held", b"held", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "labels", b"labels", "name", b"name", "not_before", b"not_before", "partitions", b"partitions", "priority", b"priority", "queue", b"queue", "revision", b"revision", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "user", b"user", "weight", b"weight", "work", b"work"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "after_jobs", b"after_jobs", "capabilities", b"capabilities", "components", b"components", "deadline", b"deadline", "disrupted_at", b"disrupted_at", "fair_share", b"fair_share", "held", b"held", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "labels", b"labels", "name", b"name", "not_before", b"not_before", "partitions", b"partitions", "priority", b"priority", "queue", b"queue", "revision", b"revision", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "user", b"user", "weight", b"weight", "work", b"work"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
     _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
@@ -981,11 +1001,11 @@ class Running(_message.Message):
 
     @_builtins.property
     def next_safe_point(self) -> _timestamp_pb2.Timestamp:
-        """Planned. When it can next be stopped without loss."""
+        """When it can next be stopped without loss: it is not evicted, moved or resized by choice before. Unset: at any time."""
 
     @_builtins.property
     def minimum_run_until(self) -> _timestamp_pb2.Timestamp:
-        """Planned. It is left alone until then."""
+        """It is not evicted, moved or resized by choice before. Unset: no such promise."""
 
     def __init__(
         self,

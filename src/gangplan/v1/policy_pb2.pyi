@@ -456,10 +456,14 @@ class ChurnLimits(_message.Message):
     and after, is off by so much to their disadvantage: a gain within the error of the throughputs is none. Unset: 0.05.
     """
     disruption_limit_per_job_hour: _builtins.int
-    """Planned. Most voluntary disruptions of one job in an hour."""
+    """Most voluntary evictions, moves and resizes of one job within an hour, by its disrupted_at. Unset: unlimited; 0: no job is
+    disturbed.
+    """
     @_builtins.property
     def minimum_run_time(self) -> _duration_pb2.Duration:
-        """Planned. A job that was started or moved is left alone for this long."""
+        """A job that was started, moved or resized is not evicted, moved or resized by choice for this long; one whose started_at is
+        unset started long ago. Who waits only for that has HELD_BY_POLICY with code MINIMUM_RUN_TIME. Unset: none.
+        """
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ def test_families_are_found_and_their_rules_are_theirs():
         "disruption",
         "eligibility",
         "gang",
+        "gate",
         "justification",
         "order",
         "quota",

@@ -91,6 +91,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         switching_weight=rates,
         disruption_limit=st.none() | st.integers(0, 100),
         hysteresis=st.floats(0.0, 1.0),
+        minimum_run=durations,
+        disruption_limit_per_job_hour=st.none() | st.integers(0, 9),
         reference_host=st.fixed_dictionaries({"cpu": cpus, "memory": memories}),
     )
     parts = {
@@ -253,6 +255,10 @@ def draw_job(
         pausable=st.booleans(),
         movable=st.booleans(),
         resizable=st.booleans(),
+        held=st.booleans(),
+        not_before=durations,
+        after=st.lists(names, max_size=2),
+        held_time=durations,
         revision=texts,
     )
 

@@ -1,7 +1,9 @@
 """Disruption: what may be done to running jobs by choice, and how often (decisions 9 and 17).
 
 A job that is not pausable is not evicted, one that is not movable is not migrated, and one that is not
-resizable keeps its counts, whatever the action is called. Voluntary evictions, moves and resizes together
+resizable keeps its counts, whatever the action is called. Before its next safe point, within its minimum run
+time, and after as many disruptions as one job may suffer in an hour, nothing is done to a job at all
+(decision 14): the model takes it for one that can do nothing. Voluntary evictions, moves and resizes together
 stay within ``policy.disruption_limit``. Forced actions count nowhere.
 """
 
@@ -10,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gangplan.model.formulation.rows import Rows
+from gangplan.model.verifier.gates import undisturbed
 from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.violation import Violation
 
@@ -18,7 +21,20 @@ if TYPE_CHECKING:
     from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "disruption"
-RULES = ("disruption.limit", "disruption.not-pausable", "disruption.not-movable", "disruption.not-resizable")
+RULES = (
+    "disruption.limit",
+    "disruption.not-pausable",
+    "disruption.not-movable",
+    "disruption.not-resizable",
+    "disruption.safe-point",
+    "disruption.minimum-run-time",
+    "disruption.job-hour",
+)
+_WHY = {
+    "safe-point": "is disturbed before its next safe point",
+    "minimum-run-time": "is disturbed within its minimum run time",
+    "job-hour": "is disturbed once more than one job may be in an hour",
+}
 
 
 def violations(reading: Reading) -> list[Violation]:
@@ -37,6 +53,7 @@ def violations(reading: Reading) -> list[Violation]:
             found.append(_on("not-movable", name, action, "is moved but not movable"))
         if change.status is not Status.EVICTED and not can.resizable and _resized(change):
             found.append(_on("not-resizable", name, action, "changes its counts but is not resizable"))
+        found += [_on(rule, name, action, _WHY[rule]) for rule in undisturbed(change.job, reading.round)]
     limit = reading.round.policy.disruption_limit
     if limit is not None and disruptions > limit:
         message = f"{disruptions} voluntary disruptions; the limit is {limit}"

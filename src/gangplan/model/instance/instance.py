@@ -19,6 +19,7 @@ from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
 from gangplan.model.instance.as_placed import AsPlaced, as_placed
 from gangplan.model.instance.filters import Filters
+from gangplan.model.instance.gates import as_it_may, gated
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
@@ -65,7 +66,8 @@ class Instance:
 
     Attributes:
         round: the input.
-        jobs: sorted by name.
+        jobs: sorted by name; what may not be done to a running one now is not among its capabilities.
+        gated: names of those that may not start.
         job_index: position by name.
         placements: by job index: where a job that may stay is now.
         forced: by job index: why a running job cannot stay.
@@ -94,6 +96,7 @@ class Instance:
 
     round: Round
     jobs: tuple[Job, ...]
+    gated: frozenset[str]
     job_index: Mapping[str, int]
     placements: Mapping[int, tuple[TaskPlacement, ...]]
     forced: Mapping[int, ForcedReason]
@@ -139,24 +142,27 @@ def build_instance(round_: Round) -> Instance:
 def _build_instance(round_: Round) -> Instance:
     speeds = build_speeds(round_)
     now = present(round_)
-    jobs = tuple(sorted(round_.jobs, key=lambda job: job.name))
+    closed = gated(round_.jobs, round_.now)
+    jobs = tuple(sorted([as_it_may(job, round_, closed) for job in round_.jobs], key=lambda job: job.name))
     job_index = {job.name: j for j, job in enumerate(jobs)}
     nodes = build_nodes(round_, speeds.type_index, now.kept)
     placements = {job_index[name]: p for name, p in now.kept.items()}
     filters = Filters(jobs)
 
     base = base_weights(round_, jobs)
-    shares = base / base.sum() if len(base) else base
+    waits = np.array([job.running is None and job.name in closed for job in jobs], dtype=np.bool_)
+    contending = float(base[~waits].sum())
+    shares = base / contending if contending else base
     components = [job.component for job in jobs]
     by_filter = [filters.of(component) for component in components]
     shapes = build_shapes(components, by_filter, speeds, _site(round_, nodes), shares, _fleet(nodes))
-    rho = rho_unserved(round_, jobs, shapes.fair_rate)
+    rho = rho_unserved(round_, jobs, np.where(waits, 0.0, shapes.fair_rate))
     weight = normalise(base * rho**round_.policy.fairness_power)
     base = normalise(base)
 
     queue_names = tuple(sorted(q.name for q in round_.queues))
-    members = _members(jobs, shapes, base, weight)
-    classes, entries = _classes(jobs, members, shapes, placements, queue_names)
+    members = _members(jobs, shapes, base, weight, closed)
+    classes, entries = _classes(jobs, members, shapes, placements, queue_names, closed)
     option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
     now_placed = {
         c: as_placed(jobs[k.jobs[0]], placements[k.jobs[0]], speeds, nodes)
@@ -181,6 +187,7 @@ def _build_instance(round_: Round) -> Instance:
     return Instance(
         round=round_,
         jobs=jobs,
+        gated=closed,
         job_index=job_index,
         placements=placements,
         forced={job_index[name]: reason for name, reason in now.forced.items()},
@@ -236,7 +243,7 @@ def _fleet(nodes: Nodes) -> dict[int, int]:
 
 
 def _members(
-    jobs: Sequence[Job], shapes: ShapeTable, base: FloatArray, weight: FloatArray
+    jobs: Sequence[Job], shapes: ShapeTable, base: FloatArray, weight: FloatArray, closed: Collection[str]
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     grouped: dict[object, list[int]] = {}
@@ -251,6 +258,7 @@ def _members(
                 float(base[j]),
                 job.deadline,
                 left,
+                job.gate if job.name in closed else None,
             )
         grouped.setdefault(key, []).append(j)
     for members in grouped.values():
@@ -268,8 +276,9 @@ def _classes(
     shapes: ShapeTable,
     placements: Mapping[int, tuple[TaskPlacement, ...]],
     queue_names: Sequence[str],
+    closed: Collection[str],
 ) -> tuple[tuple[JobClass, ...], IntArray]:
-    """The classes, and the shape table's entries that are their options."""
+    """The classes, and the shape table's entries that are their options; none for who may not start."""
     queue_index: dict[str | None, int] = {name: q for q, name in enumerate(queue_names)}
     queue_index[None] = -1
     shape = shapes.shape_of_job[[alike[0] for alike in members]] if members else np.zeros(0, dtype=np.int64)
@@ -281,6 +290,9 @@ def _classes(
             mine = np.arange(first[c], first[c] + count[c])
             bound[c] = _movable(jobs[alike[0]], placements[alike[0]], shapes, mine)
             count[c] = len(bound[c])
+        elif closed and jobs[alike[0]].name in closed:
+            bound[c] = np.zeros(0, dtype=np.int64)
+            count[c] = 0
     stop = np.cumsum(count)
     entries = np.repeat(first - (stop - count), count) + np.arange(int(count.sum()))
     for c, mine in bound.items():

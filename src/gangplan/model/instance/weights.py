@@ -35,14 +35,15 @@ def rho_unserved(round_: Round, jobs: Sequence[Job], fair_rate: FloatArray) -> F
     Args:
         round_: the round.
         jobs: in the order of all job arrays.
-        fair_rate: shape (jobs,), x_iso, work units per second.
+        fair_rate: shape (jobs,), x_iso, work units per second; 0 for who does not accrue.
     """
     rho = np.ones(len(jobs), dtype=np.float64)
     for j, job in enumerate(jobs):
         rate = float(fair_rate[j])
         if job.submit_time is None or job.work_left is None or rate <= 0.0:
             continue
-        age = max(0.0, round_.now - job.submit_time)
+        since = max(job.submit_time, job.gate.not_before or job.submit_time)
+        age = max(0.0, round_.now - since - job.gate.held_seconds)
         pace = (job.work_done + rate * round_.round_seconds) / (age + round_.round_seconds)
         shared_finish = age + round_.round_seconds + job.work_left / pace
         if job.fair_finish_age is not None:

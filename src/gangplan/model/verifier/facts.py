@@ -7,6 +7,7 @@ each other. Sources: switching, decision 13; sizes of CPU-only jobs, decision 41
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
+from gangplan.model.verifier.gates import closed_gates
 from gangplan.model.verifier.throughput import Throughput
 
 _Result = TypeVar("_Result")
@@ -74,6 +76,7 @@ class RoundFacts:
         rank: scope to its place in ``topology.scopes``; 0 is the widest.
         throughput: the lookup.
         forced: running jobs that cannot go on, and why.
+        gates: jobs that may not start, and by which rule.
         jobs: constants by job name.
     """
 
@@ -83,6 +86,7 @@ class RoundFacts:
     rank: Mapping[str, int]
     throughput: Throughput
     forced: Mapping[str, ForcedReason]
+    gates: Mapping[str, str]
     jobs: Mapping[str, JobFacts]
     _known: dict[Callable[[RoundFacts], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -125,7 +129,8 @@ def round_facts(round_: Round) -> RoundFacts:
     policy = round_.policy
 
     bases = {job.name: job.weight * policy.priority_weights.get(job.priority, 1.0) for job in round_.jobs}
-    rhos, isolated = _fairness(round_, bases, throughput)
+    gates = closed_gates(round_)
+    rhos, isolated = _fairness(round_, bases, throughput, gates)
     unfair = {name: base * rhos[name] ** policy.fairness_power for name, base in bases.items()}
     base_median = _median(bases.values())
     median = _median(unfair.values())
@@ -158,7 +163,7 @@ def round_facts(round_: Round) -> RoundFacts:
             None if job.deadline is None else job.deadline - round_.now,
         )
     ranks = {scope: rank for rank, scope in enumerate(topology.scopes)}
-    return RoundFacts(round_, nodes, domains, ranks, throughput, forced, jobs)
+    return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs)
 
 
 def job_size(job: Job, policy: Policy) -> float:
@@ -181,9 +186,9 @@ def job_size(job: Job, policy: Policy) -> float:
 
 
 def _fairness(
-    round_: Round, bases: Mapping[str, float], throughput: Throughput
+    round_: Round, bases: Mapping[str, float], throughput: Throughput, gates: Mapping[str, str]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Clipped rho and x_iso of every job."""
+    """Clipped rho and x_iso of every job; one that may not start does not contend, and its rho is 1."""
     capacity: dict[str, int] = {}
     for node in round_.cluster.nodes:
         if node.accelerator_type is not None:
@@ -191,10 +196,14 @@ def _fairness(
                 capacity.get(node.accelerator_type, 0) + node.usable_device_count
             )
     components = [job.component for job in round_.jobs]
-    alone = isolated_throughputs(components, list(bases.values()), capacity, throughput)
+    absent = {job.name for job in round_.jobs if job.running is None and job.name in gates}
+    contending = math.fsum(base for name, base in bases.items() if name not in absent)
+    alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput)
     isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
     rhos = {
-        job.name: finish_time_fairness(job, x, round_.now, round_.round_seconds)
+        job.name: 1.0
+        if job.name in absent
+        else finish_time_fairness(job, x, round_.now, round_.round_seconds)
         for job, x in zip(round_.jobs, alone, strict=True)
     }
     return rhos, isolated

@@ -7,7 +7,6 @@ the form of decision 11.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from gangplan.domain.job import Component, Job, TaskGroup
 from gangplan.domain.topology import CLUSTER, NODE
+from gangplan.model.verifier.gates import counted_age
 from gangplan.model.verifier.throughput import Packed, Throughput
 
 RHO_MIN, RHO_MAX = 0.25, 8.0
@@ -24,6 +24,7 @@ RHO_MIN, RHO_MAX = 0.25, 8.0
 def isolated_throughputs(
     components: Sequence[Component],
     bases: Sequence[float],
+    contending: float,
     capacity: Mapping[str, int],
     throughput: Throughput,
 ) -> list[float]:
@@ -36,11 +37,10 @@ def isolated_throughputs(
     Args:
         components: what runs, by job.
         bases: base weight of each job.
-        capacity: C, usable devices by type; the fair share of a job of base weight w is C w / N, with N the
-            sum of all base weights.
+        contending: N, the sum of the base weights of the jobs that contend.
+        capacity: C, usable devices by type; the fair share of a job of base weight w is C w / N.
         throughput: lookup.
     """
-    contending = math.fsum(bases)
     shares = [base / contending if contending else 0.0 for base in bases]
     found = [0.0] * len(components)
     alone: list[int] = []
@@ -119,7 +119,7 @@ def finish_time_fairness(job: Job, isolated: float, now: float, round_seconds: f
     """
     if job.submit_time is None or job.work_left is None or isolated <= 0:
         return 1.0
-    age = max(0.0, now - job.submit_time)
+    age = counted_age(job, now)
     rate = (job.work_done + isolated * round_seconds) / (age + round_seconds)
     shared = age + round_seconds + job.work_left / rate
     if job.fair_finish_age is None:

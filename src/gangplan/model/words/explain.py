@@ -6,6 +6,7 @@ the work that may not be touched, no domain of any option's scope holds enough c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.plan import Verdict, VerdictKind
+from gangplan.model.instance.gates import left_alone_until
 from gangplan.model.instance.instance import Instance, JobClass, build_instance
 from gangplan.model.instance.options import Block, Option
 from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits
@@ -53,10 +55,13 @@ class _Shortage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rooms:
-    """Room on the empty cluster, beside what may not be touched, and beside the plan."""
+    """Room on the empty cluster, beside what may not be touched, beside that which is not left alone just for
+    now, and beside the plan.
+    """
 
     empty: _Room
     fixed: _Room
+    lasting: _Room
     after: _Room
 
 
@@ -73,20 +78,23 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     after = Occupancy(instance, kept_classes)
     for j, placed in sorted(assignment.placed.items()):
         after.take_placed(j, placed)
-    fixed = Occupancy(instance, [c for c, k in enumerate(instance.classes) if _untouchable(instance, k)])
-    rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(after))
+    untouchable = [c for c, k in enumerate(instance.classes) if _untouchable(instance, k)]
+    fixed = Occupancy(instance, untouchable)
+    lasting = Occupancy(instance, [c for c in untouchable if not _left_alone(instance, c)])
+    rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(lasting), _free_room(after))
     waiting = [
         (c, left)
         for c, job_class in enumerate(instance.classes)
         if (left := [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept])
     ]
     alike = _Alike(instance)
-    impossible = _impossible(instance, [c for c, _ in waiting if not instance.classes[c].kept], alike, rooms)
+    asking = [c for c, _ in waiting if not instance.classes[c].kept and not _is_gated(instance, c)]
+    impossible = _impossible(instance, asking, alike, rooms)
     known: dict[object, _Reason] = {}
     verdicts: list[Verdict] = []
     for c, left in waiting:
         job_class = instance.classes[c]
-        reason = impossible.get(job_class.jobs[0])
+        reason = _gate(instance, job_class) or impossible.get(job_class.jobs[0])
         if reason is None:
             key = alike.waiting(c)
             reason = known.get(key)
@@ -151,6 +159,30 @@ def _untouchable(instance: Instance, job_class: JobClass) -> bool:
         tasks[placement.group] = tasks.get(placement.group, 0) + placement.tasks
     shrinks = any(min(g.allowed_counts) < tasks.get(g.name, 0) for g in job.component.task_groups)
     return not (job.capabilities.resizable and shrinks)
+
+
+def _left_alone(instance: Instance, c: int) -> bool:
+    """Whether the running job of class ``c`` may not be disturbed for now only."""
+    return left_alone_until(instance.jobs[instance.classes[c].jobs[0]], instance.round) is not None
+
+
+def _is_gated(instance: Instance, c: int) -> bool:
+    return instance.jobs[instance.classes[c].jobs[0]].name in instance.gated
+
+
+def _gate(instance: Instance, job_class: JobClass) -> _Reason | None:
+    """What keeps waiting jobs of a class from being started at all; alike jobs have alike gates or none."""
+    job = instance.jobs[job_class.jobs[0]]
+    if job_class.kept or job.name not in instance.gated:
+        return None
+    kind, gate = VerdictKind.HELD_BY_POLICY, job.gate
+    if gate.held:
+        return _Reason(kind, "HELD", "is held by its owner")
+    if gate.not_before is not None and instance.round.now < gate.not_before:
+        seconds = math.ceil(gate.not_before - instance.round.now)
+        return _Reason(kind, "NOT_BEFORE", f"may not start for another {seconds:,} s")
+    unfinished = sorted(name for name in set(gate.after_jobs) if name in instance.job_index)
+    return _Reason(kind, "AFTER_JOBS", f"starts only after {', '.join(unfinished)}")
 
 
 def _impossible(
@@ -232,6 +264,10 @@ def _reason(
     if held is not None:
         return held
     shortage = _shortage(options, rooms.fixed)
+    if shortage is not None and _shortage(options, rooms.lasting) is None:
+        beside = "beside work that is left alone for now"
+        kind = VerdictKind.HELD_BY_POLICY
+        return _short(instance, kind, "MINIMUM_RUN_TIME", shortage, rooms.fixed, beside)
     if shortage is not None:
         closed = not (instance.block_pools[instance.block_index[shortage.block]] > 0).any()
         code = "NODES_CLOSED" if closed else "CAPACITY_HELD"

@@ -21,6 +21,7 @@ from gangplan.domain.cluster import (
 from gangplan.domain.job import (
     Capabilities,
     Component,
+    Gate,
     Job,
     Running,
     TaskGroup,
@@ -123,6 +124,8 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             locality_weight=policy.locality_weight,
             switching_weight=policy.switching_weight,
             disruption_limit=policy.disruption_limit,
+            minimum_run_seconds=policy.minimum_run,
+            disruption_limit_per_job_hour=policy.disruption_limit_per_job_hour,
             hysteresis=policy.hysteresis,
             reference_host=Resources(policy.reference_host.cpu, policy.reference_host.memory),
         ),
@@ -247,6 +250,10 @@ def placements(where: Where, roles: Sequence[Group]) -> tuple[TaskPlacement, ...
     return tuple(sorted(found, key=lambda placement: (order[placement.group], placement.node)))
 
 
+def _from(start: float, offset: float | None) -> float | None:
+    return None if offset is None else start + offset
+
+
 def _jobs(group: JobClass, start: float) -> Iterable[Job]:
     component = Component(
         task_groups=tuple(_task_group(role) for role in group.roles),
@@ -264,7 +271,10 @@ def _jobs(group: JobClass, start: float) -> Iterable[Job]:
             placements=placements(group.running.where, group.roles),
             started_at=None if group.running.since is None else start - group.running.since,
             checkpoint_age_seconds=group.running.checkpoint,
+            next_safe_point=_from(start, group.running.safe_point),
+            minimum_run_until=_from(start, group.running.minimum_run),
         )
+    gate = Gate(group.held, _from(start, group.not_before), tuple(sorted(set(group.after))), group.held_time)
     capabilities = Capabilities(pausable=group.pausable, movable=group.movable, resizable=group.resizable)
     for name in group.numbered_names():
         yield Job(
@@ -278,9 +288,10 @@ def _jobs(group: JobClass, start: float) -> Iterable[Job]:
             work_left=group.work,
             fair_progress=group.fair_progress,
             fair_finish_age=group.fair_finish_age,
-            deadline=None if group.deadline is None else start + group.deadline,
+            deadline=_from(start, group.deadline),
             restart_seconds=group.restart,
             capabilities=capabilities,
             running=running,
+            gate=gate,
             revision=group.revision,
         )

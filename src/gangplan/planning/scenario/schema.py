@@ -266,6 +266,8 @@ class PolicyPart(Part):
     locality_weight: NonNegative = _DEFAULTS.locality_weight
     switching_weight: NonNegative = _DEFAULTS.switching_weight
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit
+    minimum_run: Duration = _DEFAULTS.minimum_run_seconds
+    disruption_limit_per_job_hour: Whole | None = _DEFAULTS.disruption_limit_per_job_hour
     hysteresis: Annotated[NonNegative, Field(le=1)] = _DEFAULTS.hysteresis
     reference_host: HostPart = HostPart()
 
@@ -334,11 +336,15 @@ class RunningPart(Part):
         where: device indices, or number of tasks, by node; for jobs with groups by group and node.
         since: how long it has run; None: unknown.
         checkpoint: running time since its last checkpoint; None: unknown, the worst case.
+        safe_point: from the start until it can be stopped without loss; it is left alone before.
+        minimum_run: from the start until which it is promised to be left alone.
     """
 
     where: Annotated[Where, Field(min_length=1)]
     since: Duration | None = None
     checkpoint: Duration | None = None
+    safe_point: Duration | None = None
+    minimum_run: Duration | None = None
 
 
 def _work(value: object) -> object:
@@ -366,6 +372,10 @@ class JobClass(Tasks, Members):
         pausable: may be evicted.
         movable: may be migrated.
         resizable: may be given another number of tasks.
+        held: it may not start.
+        not_before: from the start; it may not start before.
+        after: names of jobs that must be done before it starts; those of the scenario are not.
+        held_time: how long it has been held so far.
         running: where it runs at the start; None: it waits.
         revision: opaque version, echoed in preconditions.
     """
@@ -387,6 +397,10 @@ class JobClass(Tasks, Members):
     pausable: bool = True
     movable: bool = True
     resizable: bool = True
+    held: bool = False
+    not_before: Duration | None = None
+    after: list[Name] = []
+    held_time: Duration = 0.0
     running: RunningPart | None = None
     revision: str = ""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 
-from gangplan.domain.job import Capabilities, Job, Running
+from gangplan.domain.job import OPEN, Capabilities, Gate, Job, Running
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
@@ -41,6 +42,7 @@ def read_jobs(
         template = _read_job(alike.template, "", f"{here}template.", components, known, fields)
         for name, revision in read_members(alike.names, alike.revisions, here, seen, fields, sure=sure):
             found.append(_member(template, name, revision))
+    _refuse_cycle(found, path, fields)
     return tuple(found)
 
 
@@ -61,6 +63,8 @@ def _member(template: Job, name: str, revision: str) -> Job:
         template.restart_seconds,
         template.capabilities,
         template.running,
+        template.gate,
+        template.disrupted_at,
         revision,
     )
 
@@ -121,8 +125,45 @@ def _read_job(
         restart,
         _read_capabilities(message.capabilities) if message.HasField("capabilities") else _ANYTHING,
         running,
+        _read_gate(message, name, path, fields),
+        tuple(
+            sorted(
+                fields.instant(time, path, f"disrupted_at[{index}]")
+                for index, time in enumerate(message.disrupted_at)
+            )
+        )
+        if message.disrupted_at
+        else (),
         fields.text(revision, path, "revision") if revision else "",
     )
+
+
+def _read_gate(message: job_pb2.Job, name: str, path: str, fields: Fields) -> Gate:
+    """What keeps it from being started; most jobs have nothing of the kind."""
+    dated, timed = message.HasField("not_before"), message.HasField("held_time")
+    if not (message.held or dated or timed or message.after_jobs):
+        return OPEN
+    for index, other in enumerate(message.after_jobs):
+        fields.name(other, path, f"after_jobs[{index}]")
+        if other == name:
+            fields.refuse(f"{path}after_jobs[{index}]", f"{other!r} cannot wait for itself to be done")
+    return Gate(
+        message.held,
+        fields.instant(message.not_before, path, "not_before") if dated else None,
+        tuple(sorted(set(message.after_jobs))),
+        fields.duration(message.held_time, path, "held_time") if timed else 0.0,
+    )
+
+
+def _refuse_cycle(jobs: Sequence[Job], path: str, fields: Fields) -> None:
+    """Refuse jobs that wait in a circle for each other to be done: none of them ever starts."""
+    after = {job.name: job.gate.after_jobs for job in jobs if job.gate.after_jobs}
+    try:
+        TopologicalSorter(after).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+        if len(set(circle)) > 1:
+            fields.refuse(f"{path}jobs", f"after_jobs is a circle: {' waits for '.join(reversed(circle))}")
 
 
 def _read_capabilities(message: job_pb2.Capabilities) -> Capabilities:

@@ -35,7 +35,18 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
     limit = _DEFAULT.disruption_limit
     if churn.HasField("disruption_limit"):
         limit = fields.integer(churn.disruption_limit, path, "churn_limits.disruption_limit", 0, 2**31 - 1)
-
+    per_job = _DEFAULT.disruption_limit_per_job_hour
+    if churn.HasField("disruption_limit_per_job_hour"):
+        per_job = fields.integer(
+            churn.disruption_limit_per_job_hour,
+            path,
+            "churn_limits.disruption_limit_per_job_hour",
+            0,
+            2**31 - 1,
+        )
+    minimum = _DEFAULT.minimum_run_seconds
+    if churn.HasField("minimum_run_time"):
+        minimum = fields.duration(churn.minimum_run_time, path, "churn_limits.minimum_run_time")
     hysteresis = churn.hysteresis if churn.HasField("hysteresis") else _DEFAULT.hysteresis
     exponent = (
         terms.throughput.size_exponent
@@ -54,6 +65,8 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         locality_weight=fields.real(locality, inside, "locality.weight", 0.0, limits.LARGEST_FACTOR),
         switching_weight=fields.real(switching, inside, "switching.weight", 0.0, limits.LARGEST_FACTOR),
         disruption_limit=limit,
+        minimum_run_seconds=minimum,
+        disruption_limit_per_job_hour=per_job,
         hysteresis=fields.real(hysteresis, path, "churn_limits.hysteresis", 0.0, 1.0),
         reference_host=host,
     )

@@ -73,6 +73,12 @@ def read_running(
         fields.duration(message.checkpoint_age, path, "checkpoint_age")
         if message.HasField("checkpoint_age")
         else None,
+        fields.instant(message.next_safe_point, path, "next_safe_point")
+        if message.HasField("next_safe_point")
+        else None,
+        fields.instant(message.minimum_run_until, path, "minimum_run_until")
+        if message.HasField("minimum_run_until")
+        else None,
     )
 
 

@@ -56,6 +56,15 @@ def write_job(job: Job, message: job_pb2.Job) -> None:
         message.capabilities.pausable = job.capabilities.pausable
         message.capabilities.movable = job.capabilities.movable
         message.capabilities.resizable = job.capabilities.resizable
+    gate = job.gate
+    if gate.not_before is not None:
+        write_seconds(gate.not_before, message.not_before)
+    message.held = gate.held
+    message.after_jobs.extend(gate.after_jobs)
+    if gate.held_seconds:
+        write_seconds(gate.held_seconds, message.held_time)
+    for time in job.disrupted_at:
+        write_seconds(time, message.disrupted_at.add())
     if job.running is not None:
         _write_running(job.running, message.running)
 
@@ -130,3 +139,7 @@ def _write_running(running: Running, message: job_pb2.Running) -> None:
         write_seconds(running.started_at, message.started_at)
     if running.checkpoint_age_seconds is not None:
         write_seconds(running.checkpoint_age_seconds, message.checkpoint_age)
+    if running.next_safe_point is not None:
+        write_seconds(running.next_safe_point, message.next_safe_point)
+    if running.minimum_run_until is not None:
+        write_seconds(running.minimum_run_until, message.minimum_run_until)

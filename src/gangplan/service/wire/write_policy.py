@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from gangplan.domain.policy import Policy
+from gangplan.service.wire.times import write_seconds
 from gangplan.service.wire.write_cluster import write_resources
 from gangplan.v1 import policy_pb2
 
 
 def write_policy(policy: Policy) -> policy_pb2.Policy:
     """The policy without a default left open, so that a stored round means the same for ever."""
-    return policy_pb2.Policy(
+    message = policy_pb2.Policy(
         terms=policy_pb2.Terms(
             throughput=policy_pb2.ThroughputTerm(size_exponent=policy.size_exponent),
             fairness=policy_pb2.FairnessTerm(
@@ -23,7 +24,11 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
         ),
         churn_limits=policy_pb2.ChurnLimits(
-            disruption_limit=policy.disruption_limit, hysteresis=policy.hysteresis
+            disruption_limit=policy.disruption_limit,
+            hysteresis=policy.hysteresis,
+            disruption_limit_per_job_hour=policy.disruption_limit_per_job_hour,
         ),
         reference_host=write_resources(policy.reference_host),
     )
+    write_seconds(policy.minimum_run_seconds, message.churn_limits.minimum_run_time)
+    return message

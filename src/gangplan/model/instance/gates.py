@@ -1,0 +1,67 @@
+"""Who may not start, and who is left alone: the model's own reading (decisions 9, 11 and 14)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from gangplan.domain.job import OPEN, Capabilities, Job
+from gangplan.domain.round import Round
+
+HOUR = 3_600.0
+_NOTHING = Capabilities(pausable=False, movable=False, resizable=False)
+
+
+def gated(jobs: Iterable[Job], now: float) -> frozenset[str]:
+    """Names of the jobs that may not be started now.
+
+    Args:
+        jobs: all jobs of the round; those are not done.
+        now: seconds since the epoch.
+    """
+    jobs = list(jobs)
+    closed = [job for job in jobs if job.gate is not OPEN]
+    if not closed:
+        return frozenset()
+    unfinished = {job.name for job in jobs}
+    return frozenset(
+        job.name
+        for job in closed
+        if job.gate.held
+        or (job.gate.not_before is not None and now < job.gate.not_before)
+        or not unfinished.isdisjoint(job.gate.after_jobs)
+    )
+
+
+def left_alone_until(job: Job, round_: Round) -> float | None:
+    """When a running job may be disturbed by choice again, seconds since the epoch; None: it may be now.
+
+    The latest of its next safe point, its minimum run time (its own and the policy's), and the time at which
+    enough of its last hour's disruptions are an hour old.
+    """
+    if job.running is None:
+        return None
+    policy, running = round_.policy, job.running
+    times = [time for time in (running.next_safe_point, running.minimum_run_until) if time is not None]
+    if policy.minimum_run_seconds and running.started_at is not None:
+        times.append(running.started_at + policy.minimum_run_seconds)
+    limit = policy.disruption_limit_per_job_hour
+    if limit is not None:
+        recent = sorted(time for time in job.disrupted_at if round_.now - time < HOUR)
+        if len(recent) >= limit:
+            free_again = recent[-limit] + HOUR if limit else round_.now + HOUR
+            times.append(max(free_again, math.nextafter(round_.now, math.inf)))
+    last = max(times, default=round_.now)
+    return last if last > round_.now else None
+
+
+def as_it_may(job: Job, round_: Round, closed: frozenset[str]) -> Job:
+    """The job with what may be done to it now: nothing while it is left alone, no start behind its gate."""
+    if job.running is None:
+        return job
+    if left_alone_until(job, round_) is not None:
+        return replace(job, capabilities=_NOTHING)
+    if job.name in closed:
+        return replace(job, capabilities=replace(job.capabilities, movable=False, resizable=False))
+    return job

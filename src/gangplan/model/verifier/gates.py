@@ -1,0 +1,52 @@
+"""Who may not start and who may not be disturbed, by the verifier's own reading of the round."""
+
+from __future__ import annotations
+
+from gangplan.domain.job import Job
+from gangplan.domain.round import Round
+
+_HOUR = 3600
+
+
+def closed_gates(round_: Round) -> dict[str, str]:
+    """Jobs that may not be started now, and the rule that says so: held, not-before or after-jobs."""
+    names = {job.name for job in round_.jobs}
+    found: dict[str, str] = {}
+    for job in round_.jobs:
+        gate = job.gate
+        if gate.held:
+            found[job.name] = "held"
+        elif gate.not_before is not None and gate.not_before > round_.now:
+            found[job.name] = "not-before"
+        elif any(other in names for other in gate.after_jobs):
+            found[job.name] = "after-jobs"
+    return found
+
+
+def counted_age(job: Job, now: float) -> float:
+    """Seconds since submission that count: neither before ``not_before`` nor while the job was held."""
+    assert job.submit_time is not None
+    start = job.submit_time
+    if job.gate.not_before is not None and job.gate.not_before > start:
+        start = job.gate.not_before
+    return max(0.0, now - start - job.gate.held_seconds)
+
+
+def undisturbed(job: Job, round_: Round) -> list[str]:
+    """Rules by which a running job is left alone now; empty: it may be disturbed."""
+    found: list[str] = []
+    running, policy, now = job.running, round_.policy, round_.now
+    if running is None:
+        return found
+    if running.next_safe_point is not None and running.next_safe_point > now:
+        found.append("safe-point")
+    promised = running.minimum_run_until is not None and running.minimum_run_until > now
+    fresh = False
+    if policy.minimum_run_seconds > 0 and running.started_at is not None:
+        fresh = now < running.started_at + policy.minimum_run_seconds
+    if promised or fresh:
+        found.append("minimum-run-time")
+    most = policy.disruption_limit_per_job_hour
+    if most is not None and sum(1 for time in job.disrupted_at if now - time < _HOUR) >= most:
+        found.append("job-hour")
+    return found
