@@ -95,9 +95,9 @@ def test_what_a_plan_leaves_is_the_sum_of_what_all_jobs_hold(round_, seed):
                 held[node, "device-count"] += part.tasks * group.devices_per_task
                 queue = change.job.queue
                 while queue is not None:
-                    in_queue[queue, None] += part.tasks * group.devices_per_task
+                    in_queue[queue, None] += part.tasks * group.device_milli
                     if where.accelerator_type is not None:
-                        in_queue[queue, where.accelerator_type] += part.tasks * group.devices_per_task
+                        in_queue[queue, where.accelerator_type] += part.tasks * group.device_milli
                     queue = parents[queue]
         final = capacity.final_use(reading)
         assert set(final) == starting

@@ -22,6 +22,21 @@ class TaskSplit(Enum):
     node's built-in devices, and all those nodes have the same number of devices."""
 
 
+WHOLE_DEVICE = 1000
+"""Thousandths of a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceShare:
+    """A part of one device, whose tasks take turns.
+
+    Attributes:
+        compute_milli: thousandths of the device, 1 to 1000.
+    """
+
+    compute_milli: int
+
+
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
     """Alike tasks of one role.
@@ -31,6 +46,9 @@ class TaskGroup:
         count: tasks asked for; the reference of the group.
         allowed_counts: every count it may run with, ascending, ``count`` among them. One entry: rigid.
         devices_per_task: accelerators per task; 0 for a CPU-only task.
+        device_share: the part of its one device that a task takes; None: whole devices, which nobody
+            shares. A group with a share has one task on one device of an EXACT node, and is alone in its
+            component.
         resources_per_task: CPU and memory per task.
         accelerator_types: types it may run on; empty means any catalogued type. All tasks of a group
             run on one type. Ignored for CPU-only tasks, which may run on any node.
@@ -50,6 +68,14 @@ class TaskGroup:
     split: TaskSplit = TaskSplit.FREE
     node_selector: Mapping[str, str] = field(default_factory=lambda: _NO_LABELS)
     tolerations: tuple[Toleration, ...] = ()
+    device_share: DeviceShare | None = None
+
+    @property
+    def device_milli(self) -> int:
+        """Thousandths of devices that one task takes: 1000 for each whole one."""
+        if self.device_share is None:
+            return self.devices_per_task * WHOLE_DEVICE
+        return self.devices_per_task * self.device_share.compute_milli
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +118,14 @@ class TaskPlacement:
         node: the node's name.
         tasks: how many of the group's tasks, at least 1.
         devices: device indices, sorted; empty for CPU-only tasks and on COUNT_ONLY nodes.
+        shares: what of each of ``devices``; empty: all of it.
     """
 
     group: str
     node: str
     tasks: int
     devices: tuple[int, ...] = ()
+    shares: tuple[DeviceShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from gangplan.domain.cluster import (
 )
 from gangplan.domain.job import (
     Component,
+    DeviceShare,
     Job,
     Running,
     TaskGroup,
@@ -112,6 +113,7 @@ def group(
     cpu: float = 0,
     memory: float = 0,
     types: Sequence[str] = (),
+    milli: int | None = None,
     **fields: Any,
 ) -> TaskGroup:
     """A task group.
@@ -124,9 +126,11 @@ def group(
         cpu: CPUs per task.
         memory: GiB per task.
         types: accelerator types allowed; any when empty.
+        milli: thousandths of its device; the whole when None.
         **fields: any other field of :class:`~gangplan.domain.job.TaskGroup`.
     """
     return TaskGroup(
+        device_share=None if milli is None else DeviceShare(milli),
         name=name,
         count=count,
         allowed_counts=tuple(counts) or (count,),
@@ -138,11 +142,20 @@ def group(
 
 
 def at(
-    node: str, devices: Iterable[int] = (), *, tasks: int | None = None, group: str = "worker"
+    node: str,
+    devices: Iterable[int] = (),
+    *,
+    tasks: int | None = None,
+    group: str = "worker",
+    milli: int | None = None,
 ) -> TaskPlacement:
-    """Tasks of a group on a node, one per device unless ``tasks`` says otherwise (one, without devices)."""
+    """Tasks of a group on a node, one per device unless ``tasks`` says otherwise (one, without devices).
+
+    With ``milli``, they hold so many thousandths of each.
+    """
     held = tuple(devices)
-    return TaskPlacement(group, node, len(held) or 1 if tasks is None else tasks, held)
+    shares = () if milli is None else (DeviceShare(milli),) * len(held)
+    return TaskPlacement(group, node, len(held) or 1 if tasks is None else tasks, held, shares)
 
 
 _JOB_FIELDS = frozenset(field.name for field in dataclasses.fields(Job))

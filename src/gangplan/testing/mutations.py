@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, Resources, Taint
-from gangplan.domain.job import Gate, Job, TaskPlacement, TaskSplit, ThroughputProfile
+from gangplan.domain.job import (
+    WHOLE_DEVICE,
+    DeviceShare,
+    Gate,
+    Job,
+    TaskPlacement,
+    TaskSplit,
+    ThroughputProfile,
+)
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan, Precondition
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
@@ -90,6 +98,13 @@ def _nodes(round_: Round) -> dict[str, Node]:
 
 def _per_task(round_: Round, job: str, group: str) -> int:
     return next(g.devices_per_task for g in _jobs(round_)[job].component.task_groups if g.name == group)
+
+
+def _milli(round_: Round, job: str, placement: TaskPlacement) -> int:
+    """Thousandths that a placement takes of each of its devices; 0 where the job has no such group."""
+    groups = {group.name: group for group in _jobs(round_)[job].component.task_groups}
+    group = groups.get(placement.group)
+    return 0 if group is None or not group.devices_per_task else group.device_milli // group.devices_per_task
 
 
 def _starts(plan: Plan) -> Iterator[tuple[Action, int, TaskPlacement]]:
@@ -334,9 +349,20 @@ def _same_device(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
         for other in plan.actions:
             for theirs in other.placements:
                 pinned = placement.devices and theirs.devices
-                if other is not action and theirs.node == placement.node and pinned:
+                both = _milli(round_, action.job, placement) + _milli(round_, other.job, theirs)
+                if other is not action and theirs.node == placement.node and pinned and both > WHOLE_DEVICE:
                     devices = tuple(sorted({*placement.devices[1:], theirs.devices[0]}))
                     yield round_, _placements(plan, action, index, devices=devices)
+
+
+@breaks("capacity.device-share")
+def _other_part(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action, index, placement in _starts(plan):
+        if placement.devices:
+            parts = (DeviceShare(999),) * len(placement.devices)
+            yield round_, _placements(plan, action, index, shares=parts)
+        if placement.shares:
+            yield round_, _placements(plan, action, index, shares=())
 
 
 @breaks("capacity.device-count")
@@ -369,6 +395,15 @@ def _much_memory(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
 def _sick_node(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
     for _, _, placement in _starts(plan):
         yield _node(round_, placement.node, health=NodeHealth.UNHEALTHY), plan
+
+
+@breaks("eligibility.device-reporting")
+def _part_of_what(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    nodes = _nodes(round_)
+    for action, _, placement in _starts(plan):
+        counted = nodes[placement.node].device_reporting is DeviceReporting.COUNT_ONLY
+        if counted and _per_task(round_, action.job, placement.group):
+            yield _group(round_, action.job, placement.group, device_share=DeviceShare(500)), plan
 
 
 @breaks("eligibility.node-cordoned")

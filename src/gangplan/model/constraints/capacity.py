@@ -1,9 +1,10 @@
 """Capacity: devices, CPU and memory of every node, recomputed in integers (properties P2 and P3).
 
-On EXACT nodes new tasks name usable device indices that nobody else holds afterwards; on COUNT_ONLY nodes
-indices are neither revealed nor pinned and only the number counts (decision 21). A limit that the jobs that
-go on break already is reported elsewhere and may not get worse (property P25): what is allowed is the larger
-of the limit and what the running jobs that are not forced off hold now.
+On EXACT nodes new tasks name usable device indices that nobody else holds afterwards, or whose held parts
+make at most one device: whole devices and parts are one ledger (property P3). On COUNT_ONLY nodes indices are
+neither revealed nor pinned and only the number counts (decision 21). A limit that the jobs that go on break
+already is reported elsewhere and may not get worse (property P25): what is allowed is the larger of the limit
+and what the running jobs that are not forced off hold now.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import math
 from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import DeviceReporting
+from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.sites import DIMENSIONS, Vector
 from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
+    from gangplan.domain.job import DeviceShare, TaskGroup
     from gangplan.model.formulation.layout import Layout, Room
     from gangplan.model.program import IntArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -31,6 +34,7 @@ RULES = (
     "capacity.device-indices",
     "capacity.device-unusable",
     "capacity.device-shared",
+    "capacity.device-share",
     "capacity.device-count",
     "capacity.cpu",
     "capacity.memory",
@@ -92,12 +96,13 @@ def final_use(reading: Reading) -> dict[str, Use]:
 
 def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
     """Devices of nodes where something starts that are held twice, once at least by a new task."""
-    holders: dict[str, list[tuple[str, frozenset[int]]]] = {}
+    holders: dict[str, list[tuple[str, frozenset[int], int]]] = {}
     fresh: dict[str, set[int]] = {}
     for name, change in reading.changed.items():
         for key, held in change.after.items():
             if held.devices and key[1] in touched:
-                holders.setdefault(key[1], []).append((name, held.devices))
+                each = milli_of_each(change.groups[key[0]])
+                holders.setdefault(key[1], []).append((name, held.devices, each))
                 if key in change.started:
                     fresh.setdefault(key[1], set()).update(change.started[key].devices)
     pinned = reading.facts.once(_pinned)
@@ -105,24 +110,38 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
     for node, devices in fresh.items():
         there = holders[node]
         there += [held for held in pinned.get(node, ()) if held[0] not in reading.changed]
-        if sum([len(held) for _, held in there]) == len(frozenset().union(*[held for _, held in there])):
+        if sum([len(held) for _, held, _ in there]) == len(
+            frozenset().union(*[held for _, held, _ in there])
+        ):
             continue
         for device in devices:
-            jobs = sorted(name for name, held in there if device in held)
-            if len(jobs) > 1:
+            jobs = sorted(name for name, held, _ in there if device in held)
+            milli = sum(each for _, held, each in there if device in held)
+            if len(jobs) > 1 and milli > WHOLE_DEVICE:
                 message = f"device {device} of {node} is held more than once, by {' and '.join(jobs)}"
+                if milli != WHOLE_DEVICE * len(jobs):
+                    message += f": {milli} of {WHOLE_DEVICE} thousandths"
                 found.append(Violation("capacity.device-shared", jobs[-1], node, "", message))
     return found
 
 
-def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int]]]]:
-    """By node: the devices that each running job that is not forced off holds there, group by group."""
-    found: dict[str, list[tuple[str, frozenset[int]]]] = {}
+def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int], int]]]:
+    """By node: the devices that each running job that is not forced off holds there, group by group.
+
+    With them, the thousandths of each.
+    """
+    found: dict[str, list[tuple[str, frozenset[int], int]]] = {}
     for name, change in facts.once(unplanned).items():
-        for (_, node), held in change.after.items():
+        for (group, node), held in change.after.items():
             if held.devices:
-                found.setdefault(node, []).append((name, held.devices))
+                each = milli_of_each(change.groups[group])
+                found.setdefault(node, []).append((name, held.devices, each))
     return found
+
+
+def milli_of_each(group: TaskGroup) -> int:
+    """Thousandths that a task of ``group`` holds of each of its devices."""
+    return WHOLE_DEVICE if group.device_share is None else group.device_share.compute_milli
 
 
 def add_use(
@@ -203,11 +222,21 @@ def _indices(change: Change, facts: RoundFacts) -> list[Violation]:
         if len(held.devices) != expected:
             message = f"{name} lists {len(held.devices)} devices for {group} on {node}; it takes {expected}"
             found.append(Violation("capacity.device-indices", name, node, action, message))
+        part = change.groups[group].device_share
+        if held.shares != (() if part is None else (part,) * len(held.devices)):
+            message = f"{name} holds {_parts(held.shares)} for {group} on {node}; it takes {_parts((part,))}"
+            found.append(Violation("capacity.device-share", name, node, action, message))
         if exact and key in change.started and not change.started[key].devices <= usable[node]:
             wrong = sorted(change.started[key].devices - usable[node])
             message = f"{name} takes devices {wrong} of {node}, which cannot be used"
             found.append(Violation("capacity.device-unusable", name, node, action, message))
     return found
+
+
+def _parts(shares: Sequence[DeviceShare | None]) -> str:
+    """Parts of devices in words."""
+    said = [f"{share.compute_milli} thousandths" for share in shares if share is not None]
+    return " and ".join(said) or "whole devices"
 
 
 def rows(layout: Layout) -> Rows:

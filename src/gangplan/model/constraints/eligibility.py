@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gangplan.domain.cluster import Node, NodeHealth
+from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth
 from gangplan.domain.job import TaskGroup
 from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.violation import Violation
@@ -28,6 +28,7 @@ RULES = (
     "eligibility.node-selector",
     "eligibility.taint",
     "eligibility.accelerator-type",
+    "eligibility.device-reporting",
     "eligibility.no-throughput",
 )
 
@@ -75,3 +76,5 @@ def _objections(group: TaskGroup, node: Node, catalogue: set[str], now: float) -
         allowed = group.accelerator_types or catalogue
         if node.accelerator_type not in allowed or node.accelerator_type not in catalogue:
             yield "accelerator-type", f"whose devices are {node.accelerator_type}"
+        if group.device_share is not None and node.device_reporting is not DeviceReporting.EXACT:
+            yield "device-reporting", "which does not say which device is which, and it takes a part of one"

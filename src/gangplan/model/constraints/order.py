@@ -9,10 +9,10 @@ waits for, and the use of a node is worst when no other stop has happened:
 
 The worst T is a maximum-weight closure (a start takes its stops along), found exactly, in polynomial time, as
 a minimum cut (Picard, *Maximal closure of a graph and applications to combinatorial problems*, Management
-Science 22, 1976); starts that wait for the same stops of the node count as one. Pinned devices are simpler:
-whoever takes one waits for whoever gives it up. What the jobs that go on over-use already may not get worse
-(property P25), and a step is the plan's fault only when something starts in it. Quotas are judged after the
-plan only.
+Science 22, 1976); starts that wait for the same stops of the node count as one. Whole pinned devices are
+simpler: whoever takes one waits for whoever gives it up; parts of one device are a use like any other. What
+the jobs that go on over-use already may not get worse (property P25), and a step is the plan's fault only
+when something starts in it. Quotas are judged after the plan only.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.domain.plan import Action, ActionKind
-from gangplan.model.constraints.capacity import Use, add_use, amount, final_use, limits
+from gangplan.model.constraints.capacity import Use, add_use, amount, final_use, limits, milli_of_each
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
+    from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "order"
@@ -84,18 +86,46 @@ def _devices(reading: Reading, awaited: Mapping[str, set[str]]) -> list[Violatio
     found: list[Violation] = []
     if not given_up:
         return found
+    parts: set[tuple[str, int]] = set()
     for name, stops in awaited.items():
-        missing = {
-            (other, node)
-            for (_, node), held in reading.changes[name].started.items()
-            for device in held.devices
-            for other in given_up.get((node, device), ())
-            if other not in stops
-        }
+        change = reading.changes[name]
+        missing = set()
+        for (group, node), held in change.started.items():
+            mine = [(node, device) for device in held.devices if (node, device) in given_up]
+            if milli_of_each(change.groups[group]) < WHOLE_DEVICE:
+                parts.update(mine)
+            else:
+                missing |= {(other, node) for key in mine for other in given_up[key] if other not in stops}
         for other, node in sorted(missing):
             message = f"{name} takes devices of {node} from {other} without waiting for it to stop"
-            found.append(Violation("order.device", name, node, _id(reading.changes[name]), message))
+            found.append(Violation("order.device", name, node, _id(change), message))
+    for node, device in sorted(parts):
+        found += _parts(reading, awaited, node, device)
     return found
+
+
+def _parts(reading: Reading, awaited: Mapping[str, set[str]], node: str, device: int) -> list[Violation]:
+    """Steps at which tasks hold more than all of a device that some take a part of."""
+
+    def held(holding: Holding, change: Change) -> int:
+        return sum(
+            milli_of_each(change.groups[group])
+            for (group, where), part in holding.items()
+            if where == node and device in part.devices and group in change.groups
+        )
+
+    present = sum(held(change.before, change) for change in reading.changes.values() if change.before)
+    takes = {name: held(reading.changes[name].started, reading.changes[name]) for name in awaited}
+    gives = {name: held(change.stopped, change) for name, change in reading.changed.items()}
+    worst, starts = worst_use(present, takes, gives, awaited, WHOLE_DEVICE)
+    if worst <= WHOLE_DEVICE or not starts:
+        return []
+    first = min(starts)
+    message = (
+        f"device {device} of {node} may hold {worst} of {WHOLE_DEVICE} thousandths on the way, "
+        f"when {', '.join(sorted(starts))} start before the rest has stopped"
+    )
+    return [Violation("order.device", first, node, _id(reading.changes[first]), message)]
 
 
 def _amounts(reading: Reading, awaited: Mapping[str, set[str]], stopping: set[str]) -> list[Violation]:

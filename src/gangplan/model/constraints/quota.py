@@ -2,7 +2,8 @@
 
 For every queue, the devices that jobs of its whole subtree hold, and those of each limited type, are at most
 the limit, or what the subtree's running jobs that are not forced off hold now when that is more (property
-P25). Unset is unlimited; 0 is none at all (property P14). CPU-only jobs hold no devices.
+P25). A part of a device counts as that part. Unset is unlimited; 0 is none at all (property P14). CPU-only
+jobs hold no devices.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
@@ -30,9 +32,9 @@ RULES = ("quota.device-limit", "quota.device-limit-by-type")
 
 
 Held = dict[tuple[str, str | None], int]
-"""Devices by queue and type; type None: of all types."""
+"""Thousandths of devices by queue and type; type None: of all types."""
 Own = dict[tuple[str, str | None], int]
-"""Devices of the jobs of a queue itself, by queue and the type of their nodes; None: that has none."""
+"""The same of the jobs of a queue itself, by queue and the type of their nodes; None: that has none."""
 
 
 def violations(reading: Reading) -> list[Violation]:
@@ -43,10 +45,13 @@ def violations(reading: Reading) -> list[Violation]:
         for kind, limit in _limits(queue):
             key = (queue.name, kind)
             held, now = final.get(key, 0), present.get(key, 0)
-            if held > max(limit, now):
+            if held > max(limit * WHOLE_DEVICE, now):
                 rule = "device-limit" if kind is None else "device-limit-by-type"
                 what = "devices" if kind is None else f"devices of {kind}"
-                message = f"queue {queue.name} would hold {held} {what}; its limit is {limit} ({now} now)"
+                message = (
+                    f"queue {queue.name} would hold {held / WHOLE_DEVICE:g} {what}; "
+                    f"its limit is {limit} ({now / WHOLE_DEVICE:g} now)"
+                )
                 found.append(Violation(f"quota.{rule}", message=message))
     return found
 
@@ -83,19 +88,19 @@ def _add(own: Own, change: Change, holding: Holding, facts: RoundFacts, sign: in
         return
     for (name, node), part in holding.items():
         if name in change.groups:
-            devices = sign * part.tasks * change.groups[name].devices_per_task
-            if devices:
+            milli = sign * part.tasks * change.groups[name].device_milli
+            if milli:
                 key = (change.job.queue, facts.nodes[node].accelerator_type if node in facts.nodes else None)
-                own[key] = own.get(key, 0) + devices
+                own[key] = own.get(key, 0) + milli
 
 
 def _summed(held: Held, own: Own, facts: RoundFacts) -> Held:
     """``held``, with what queues hold themselves added to them and to every queue above."""
     found = dict(held)
-    for (name, kind), devices in own.items():
+    for (name, kind), milli in own.items():
         for queue in facts.once(_and_above).get(name, ()):
             for counted in {None, kind}:
-                found[queue, counted] = found.get((queue, counted), 0) + devices
+                found[queue, counted] = found.get((queue, counted), 0) + milli
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from gangplan.domain.cluster import Node
-from gangplan.domain.job import Job
+from gangplan.domain.job import WHOLE_DEVICE, Job
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
@@ -169,13 +169,14 @@ def round_facts(round_: Round) -> RoundFacts:
 def job_size(job: Job, policy: Policy) -> float:
     """Req of a job (decision 41).
 
-    The devices of all its groups at their requested counts; for a CPU-only job the larger of its CPU and its
-    memory as a share of ``policy.reference_host`` (a dimension of the host that is 0 counts nothing).
+    The devices of all its groups at their requested counts, a part of one as that part; for a CPU-only job
+    the larger of its CPU and its memory as a share of ``policy.reference_host`` (a dimension of the host that
+    is 0 counts nothing).
     """
     groups = job.component.task_groups
-    devices = sum([group.count * group.devices_per_task for group in groups])
-    if devices:
-        return float(devices)
+    milli = sum([group.count * group.device_milli for group in groups])
+    if milli:
+        return milli / WHOLE_DEVICE
     host = policy.reference_host
     cpu = sum(group.count * group.resources_per_task.cpu_milli for group in groups)
     memory = sum(group.count * group.resources_per_task.memory_bytes for group in groups)
@@ -262,10 +263,10 @@ def _held(job: Job, size: float) -> float:
     """Devices held now; a CPU-only job holds its size."""
     if job.running is None:
         return 0.0
-    per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
+    per_task = {group.name: group.device_milli for group in job.component.task_groups}
     if not any(per_task.values()):
         return size
-    return float(sum(p.tasks * per_task.get(p.group, 0) for p in job.running.placements))
+    return sum(p.tasks * per_task.get(p.group, 0) for p in job.running.placements) / WHOLE_DEVICE
 
 
 def _horizon(round_: Round, job: Job, present: float) -> float:

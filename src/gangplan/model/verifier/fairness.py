@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gangplan.domain.job import Component, Job, TaskGroup
+from gangplan.domain.job import WHOLE_DEVICE, Component, Job, TaskGroup
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.model.verifier.gates import counted_age
 from gangplan.model.verifier.throughput import Packed, Throughput
@@ -70,7 +70,7 @@ def _isolated(
         return throughput.of_gang(component, counts, {}, CLUSTER)[1]
     choices = [
         [
-            (group.name, name, count, count * group.devices_per_task)
+            (group.name, name, count, count * group.device_milli / WHOLE_DEVICE)
             for name in throughput.types(group)
             for count in group.allowed_counts
         ]
@@ -80,9 +80,9 @@ def _isolated(
     for option in itertools.product(*choices):
         counts = {group: count for group, _, count, _ in option}
         types: dict[str, str | None] = {group: name for group, name, _, _ in option}
-        devices: dict[str, int] = {}
+        devices: dict[str, float] = {}
         for _, name, _, needed in option:
-            devices[name] = devices.get(name, 0) + needed
+            devices[name] = devices.get(name, 0.0) + needed
         served = min(min(1.0, share.get(name, 0.0) / needed) for name, needed in devices.items())
         if served > 0:
             best = max(best, served * throughput.of_gang(component, counts, types, NODE)[1])
@@ -95,7 +95,8 @@ def _isolated_alone(
     """x_iso where one group has all the devices, for jobs with groups like ``group``: nothing is slower."""
     allowed = [at for at, (_, count) in enumerate(packed.pairs) if count in group.allowed_counts]
     fleet = np.array([capacity.get(packed.pairs[at][0], 0) for at in allowed], dtype=np.float64)
-    needed = np.array([packed.pairs[at][1] * group.devices_per_task for at in allowed], dtype=np.float64)
+    each = group.device_milli / WHOLE_DEVICE
+    needed = np.array([packed.pairs[at][1] * each for at in allowed], dtype=np.float64)
     share = fleet * np.array(shares)[:, np.newaxis]
     reference = packed.reference[:, np.newaxis]
     relative = np.divide(packed.x[:, allowed], reference, where=reference > 0, out=np.zeros_like(share))

@@ -28,7 +28,8 @@ def forced_reasons(round_: Round) -> dict[str, ForcedReason]:
       nothing there.
     * ``DEVICE_LOST_TO_OTHERS``: one of its devices is used by others.
     * ``GANG_BROKEN``: a group is missing, unknown, of a count that is not allowed, spread over several
-      accelerator types, or has a wrong number of device indices.
+      accelerator types, has a wrong number of device indices, or holds another part of a device than it asks
+      for, or a part where devices only count.
     """
     nodes = {node.name: node for node in round_.cluster.nodes}
     reasons: dict[str, ForcedReason] = {}
@@ -89,6 +90,9 @@ def _broken(job: Job, groups: Mapping[str, TaskGroup], nodes: Mapping[str, Node]
         exact = node.device_reporting is DeviceReporting.EXACT
         expected = placement.tasks * group.devices_per_task if exact else 0
         if len(placement.devices) != expected or len(set(placement.devices)) != expected:
+            return True
+        part = () if group.device_share is None else (group.device_share,)
+        if placement.shares != part * placement.tasks or (part and not exact):
             return True
         if group.devices_per_task and (
             node.accelerator_type is None

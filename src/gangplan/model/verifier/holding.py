@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gangplan.domain.job import TaskPlacement
+from gangplan.domain.job import DeviceShare, TaskPlacement
 
 
 class Held(NamedTuple):
-    """Tasks of one group on one node, and the device indices they hold (none where they are not pinned)."""
+    """Tasks of one group on one node, and the device indices they hold (none where they are not pinned).
+
+    ``shares`` says what of each device in ascending order they hold; empty: all of it.
+    """
 
     tasks: int
     devices: frozenset[int]
+    shares: tuple[DeviceShare, ...] = ()
 
 
 Holding = Mapping[tuple[str, str], Held]
@@ -28,12 +32,16 @@ def holding(placements: tuple[TaskPlacement, ...]) -> Holding:
     if len(placements) == 1:
         only = placements[0]
         devices = frozenset(only.devices) if only.devices else _NO_DEVICES
-        return {(only.group, only.node): Held(only.tasks, devices)}
+        return {(only.group, only.node): Held(only.tasks, devices, only.shares)}
     found: dict[tuple[str, str], Held] = {}
     for placement in placements:
         key = (placement.group, placement.node)
         known = found.get(key, Held(0, _NO_DEVICES))
-        found[key] = Held(known.tasks + placement.tasks, known.devices | frozenset(placement.devices))
+        found[key] = Held(
+            known.tasks + placement.tasks,
+            known.devices | frozenset(placement.devices),
+            known.shares + placement.shares,
+        )
     return found
 
 
@@ -45,7 +53,7 @@ def minus(one: Holding, other: Holding) -> Holding:
         if known is None:
             left[key] = held
         elif held.tasks > known.tasks or held.devices - known.devices:
-            left[key] = Held(max(0, held.tasks - known.tasks), held.devices - known.devices)
+            left[key] = Held(max(0, held.tasks - known.tasks), held.devices - known.devices, held.shares)
     return left
 
 

@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
         scope: narrowest level that holds all its tasks; empty when it does not run.
         counts: tasks by group; empty when it does not run.
         types: accelerator type by group, for groups with devices.
-        devices: devices held.
+        devices: devices held; a part of one counts as that part.
         relative_throughput: X / X_ref of its slowest group (decisions 2 and 7); 0 when it does not run.
         throughput: work units per second; 0 when it does not run.
     """
@@ -41,6 +41,6 @@ class Outcome(NamedTuple):
     scope: str
     counts: Mapping[str, int]
     types: Mapping[str, str]
-    devices: int
+    devices: float
     relative_throughput: float
     throughput: float

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from gangplan.domain.cluster import Node
-from gangplan.domain.job import Job, TaskGroup, TaskPlacement
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
@@ -31,7 +31,7 @@ _DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
 _NOTHING_DONE = (Status.WAITING, Status.KEPT)
 _NO_TASKS: Mapping[str, int] = MappingProxyType({})
 _NO_TYPES: Mapping[str, str] = MappingProxyType({})
-_FIELDS = operator.attrgetter("group", "node", "tasks", "devices")
+_FIELDS = operator.attrgetter("group", "node", "tasks", "devices", "shares")
 
 
 class Change(NamedTuple):
@@ -220,15 +220,15 @@ def _changed(alone: Change, action: Action | None, after: Holding, facts: RoundF
 
 
 def _idle(job: Job, status: Status = Status.WAITING, *, forced: bool = False) -> Outcome:
-    return Outcome(job, status, forced, "", _NO_TASKS, _NO_TYPES, 0, 0.0, 0.0)
+    return Outcome(job, status, forced, "", _NO_TASKS, _NO_TYPES, 0.0, 0.0, 0.0)
 
 
 def _asked(action: Action, alone: Change, facts: RoundFacts) -> Holding | None:
     """The holding that an action asks for, when all of it makes sense."""
     found: dict[tuple[str, str], Held] = {}
-    for group, node, tasks, devices in map(_FIELDS, action.placements):
+    for group, node, tasks, devices, shares in map(_FIELDS, action.placements):
         key = (group, node)
-        held = Held(tasks, frozenset(devices))
+        held = Held(tasks, frozenset(devices), shares)
         if (
             node not in facts.nodes
             or group not in alone.groups
@@ -298,13 +298,13 @@ def _outcome(alone: Change, status: Status, after: Holding, facts: RoundFacts) -
         return _idle(job, status, forced=forced)
     tasks: dict[str, int] = {}
     types: dict[str, str] = {}
-    devices = 0
+    milli = 0
     mixed = False
     for (group, node), held in after.items():
         tasks[group] = tasks.get(group, 0) + held.tasks
-        each = alone.groups[group].devices_per_task
+        each = alone.groups[group].device_milli
         if each:
-            devices += held.tasks * each
+            milli += held.tasks * each
             kind = facts.nodes[node].accelerator_type
             if kind is None or types.setdefault(group, kind) != kind:
                 mixed = True
@@ -312,4 +312,4 @@ def _outcome(alone: Change, status: Status, after: Holding, facts: RoundFacts) -
     relative, throughput = (
         (0.0, 0.0) if mixed else facts.throughput.of_gang(job.component, tasks, types, scope)
     )
-    return Outcome(job, status, forced, scope, tasks, types, devices, relative, throughput)
+    return Outcome(job, status, forced, scope, tasks, types, milli / WHOLE_DEVICE, relative, throughput)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gangplan.domain.job import Component, TaskGroup
+from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
 
@@ -26,7 +26,7 @@ def _what_counts(
     group: TaskGroup,
 ) -> tuple[str | None, tuple[str, ...], int, tuple[int, ...], int]:
     """What the throughput of a device group on one node depends on; its profile first."""
-    return (group.profile, group.accelerator_types, group.count, group.allowed_counts, group.devices_per_task)
+    return (group.profile, group.accelerator_types, group.count, group.allowed_counts, group.device_milli)
 
 
 class Packed(NamedTuple):
@@ -61,12 +61,13 @@ class Throughput:
         """X of a device group, work units/s; 0 when that option does not exist.
 
         The cell of ``scope``, or of the next wider listed scope for the same type and count (decision 42).
-        Without a profile: relative speed of the type times devices, at any scope.
+        Without a profile: relative speed of the type times devices, at any scope; a part of a device is as
+        fast as that part.
         """
         if accelerator_type is None or accelerator_type not in self._speeds:
             return 0.0
         if group.profile is None:
-            return self._speeds[accelerator_type] * count * group.devices_per_task
+            return self._speeds[accelerator_type] * count * (group.device_milli / WHOLE_DEVICE)
         cells = self._cells.get(group.profile, _NO_CELLS)
         x = cells.get((accelerator_type, count, scope))
         return self._wider(cells, accelerator_type, count, scope, 0.0) if x is None else x
