@@ -9,8 +9,8 @@ from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.model.verifier.verify import verify
-from gangplan.planning.families import FAMILIES
 from gangplan.planning.generate import generate_named
+from gangplan.planning.generate.families import FAMILIES
 from gangplan.service.wire import read_round_request, write_round
 
 

@@ -1,4 +1,4 @@
-"""The hard families of generated instances: what each has that the known mix of ``generate.py`` lacks.
+"""The hard families of generated instances: what each has that the known mix lacks.
 
 A family's name stands where an instance's name has its start, ``M/cpu-heavy/50/seed0``; its present state is
 the steady one.
