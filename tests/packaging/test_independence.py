@@ -5,7 +5,7 @@ from pathlib import Path
 
 MODEL = Path(__file__).parents[2] / "src/gangplan/model"
 VERIFIER = "verifier"
-MEETING = {"terms", "constraints"}
+MEETING = {"terms", "constraints", "forms"}
 
 
 def imported(file: Path) -> set[str]:

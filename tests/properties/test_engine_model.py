@@ -205,8 +205,11 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     def one(value: float) -> np.ndarray:
         return np.array([value], dtype=np.float64)
 
+    relative, full = outcome.relative_throughput, mine.size**round_.policy.size_exponent
+    fair = mine.weight * relative if mine.claim is None else mine.claim.earns(relative)
     return OptionTable(
-        value=one(mine.size**round_.policy.size_exponent * outcome.relative_throughput),
+        value=one(full * relative),
+        fair_value=one(full * fair),
         size=one(mine.size),
         base=one(mine.base_weight),
         weight=one(mine.weight),

@@ -45,7 +45,7 @@ from gangplan.domain.plan import (
     Verdict,
     VerdictKind,
 )
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -123,7 +123,7 @@ EVERYTHING = Round(
     accelerators=(AcceleratorType("H100-80GB"), AcceleratorType("A100-40GB", 0.35)),
     queues=(
         Queue("lab", device_limit=64),
-        Queue("vision", "lab", device_limit=0, device_limit_by_type={"A100-40GB": 8, "H100-80GB": 0}),
+        Queue("vision", "lab", 0, {"A100-40GB": 8, "H100-80GB": 0}, weight=2.5, service_received=1e6),
     ),
     jobs=(
         Job(
@@ -154,6 +154,7 @@ EVERYTHING = Round(
             gate=Gate(not_before=NOW - 7000, after_jobs=("prepare",), held_seconds=60.0),
             disrupted_at=(NOW - 3000,),
             revision="7",
+            service_received_device_seconds=4_800.0,
         ),
         Job("wait", gate=Gate(held=True)),
     ),
@@ -166,6 +167,8 @@ EVERYTHING = Round(
     policy=Policy(
         size_exponent=0.9,
         fairness_power=1.5,
+        fairness_forms={FairnessForm.LOG: 1.0},
+        queue_fairness_power=0.5,
         priority_weights={-1: 0.5, 3: 4.0},
         deadline_weight=0.75,
         locality_weight=0.2,

@@ -214,6 +214,8 @@ class Job:
         disrupted_at: when it was evicted, moved or resized by choice, seconds since the epoch, carried by the
             caller for the last hour.
         revision: opaque version of the caller's object, echoed in preconditions.
+        service_received_device_seconds: devices times seconds that it has held so far, carried by the caller;
+            None: unknown. Where the work left is unknown it takes the place of rho (decision 15).
     """
 
     name: str
@@ -233,3 +235,4 @@ class Job:
     gate: Gate = OPEN
     disrupted_at: tuple[float, ...] = ()
     revision: str = ""
+    service_received_device_seconds: float | None = None

@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType
 
 from gangplan.domain.cluster import Resources
 
 _NO_WEIGHTS: Mapping[int, float] = MappingProxyType({})
+
+
+class FairnessForm(Enum):
+    """How fairness enters what a job's service is worth; each is a module of ``gangplan.model.forms``."""
+
+    WEIGHTS = "WEIGHTS"
+    """Finish-time fairness as a weight: rho^p of the unserved job (Themis; decision 11)."""
+    LOG = "LOG"
+    """Nash welfare: the logarithm of the service received (Shockwave; decision 12)."""
+    NEGATIVE_POWER = "NEGATIVE_POWER"
+    """Finish-time fairness as a loss: minus rho^p of the job as served (decision 11)."""
+    DEVICE_TIME = "DEVICE_TIME"
+    """Device time received against the share of devices owed over the job's life."""
+    EFFECTIVE_THROUGHPUT = "EFFECTIVE_THROUGHPUT"
+    """Work done against that of an equal share of every accelerator type (Gavel)."""
+
+
+_FINISH_TIME: Mapping[FairnessForm, float] = MappingProxyType({FairnessForm.WEIGHTS: 1.0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +38,12 @@ class Policy:
 
     Attributes:
         size_exponent: gamma; a job's full-speed value grows with its requested devices to this power.
-        fairness_power: p in rho^p (decision 11), 0 to 2; 0 switches fairness off.
+        fairness_power: p in rho^p (decision 11), 0 to 2; 0 switches fairness between jobs off.
+        fairness_forms: by form, the part of a job's worth that it decides, above 0; together at most 1. What
+            is left over is worth the base weight alone.
+        queue_fairness_power: power of a queue's owed over its received service, which its jobs' weights are
+            multiplied by, 0 to 2; 0 switches fairness between queues off. Without effect while no two
+            siblings say what they have received.
         priority_weights: weight by priority class; a class that is not listed weighs 1.
         deadline_weight: worth of meeting the rate that a deadline still needs, per weighted requested device.
         locality_weight: cost of a spread wider than preferred, per weighted requested device.
@@ -36,6 +60,8 @@ class Policy:
 
     size_exponent: float = 1.0
     fairness_power: float = 1.0
+    fairness_forms: Mapping[FairnessForm, float] = field(default_factory=lambda: _FINISH_TIME)
+    queue_fairness_power: float = 1.0
     priority_weights: Mapping[int, float] = field(default_factory=lambda: _NO_WEIGHTS)
     deadline_weight: float = 0.5
     locality_weight: float = 0.1

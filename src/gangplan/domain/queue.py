@@ -19,9 +19,18 @@ class Queue:
         device_limit: most devices of all types that jobs of the subtree may hold; None is
             unlimited, 0 is none at all.
         device_limit_by_type: the same per accelerator type; a type that is not listed is unlimited.
+        weight: positive; the queue is owed this share of what its parent has, relative to those of its
+            siblings that have jobs. Jobs that are in a queue itself, beside child queues, together count as
+            one child of weight 1, and so do all jobs without a queue.
+        service_received: what the jobs of its subtree have received so far, carried and decayed by the
+            caller; None: unknown, then the queue is neither ahead nor behind. In device-seconds for fairness
+            of device time, in device-seconds of the reference device's work for that of effective
+            throughput: all siblings in the same unit.
     """
 
     name: str
     parent: str | None = None
     device_limit: int | None = None
     device_limit_by_type: Mapping[str, int] = field(default_factory=lambda: _NO_LIMITS)
+    weight: float = 1.0
+    service_received: float | None = None

@@ -22,8 +22,10 @@ the round alone says is computed once for all its plans (``facts.RoundFacts.once
 other side, nor that one it.
 
 They meet, side by side, in one file for each **term** (``terms/``: ``coefficients`` for the model,
-``evaluate`` for the verifier) and each **constraint** (``constraints/``: ``rows`` for the model, where the
-programme has any, ``violations`` for the verifier). The next term or constraint is one new file there: it is
-found by scanning the folder, and its package's docstring and protocol say what it must offer. What it reads
-of a job is a new column of ``instance.table`` on one side and a new field of ``verifier.facts`` on the other.
+``evaluate`` for the verifier), each **form** of fairness (``forms/``: ``urgencies`` and ``earned`` for the
+model, ``urgency`` and ``earns`` for the verifier) and each **constraint** (``constraints/``: ``rows`` for the
+model, where the programme has any, ``violations`` for the verifier). The next term, form or constraint is one
+new file there: it is found by scanning the folder, and its package's docstring and protocol say what it must
+offer. What it reads of a job is a new column of ``instance.table`` on one side and a new field of
+``verifier.facts`` on the other.
 """

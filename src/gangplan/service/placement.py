@@ -211,6 +211,7 @@ class Placement:
             InvalidInputError: the bytes are no GetCapabilitiesRequest.
         """
         from gangplan.domain.policy import Policy
+        from gangplan.domain.presets import PRESETS
 
         _parsed(placement_service_pb2.GetCapabilitiesRequest, request)
         return placement_service_pb2.GetCapabilitiesResponse(
@@ -222,6 +223,12 @@ class Placement:
             maximum_request_bytes=self._options.max_message_bytes,
             maximum_concurrent_calls=self._options.slots + self._options.queue,
             proposers=proposers.names(),
+            presets=[
+                placement_service_pb2.PolicyPreset(
+                    name=preset.name, purpose=preset.purpose, policy=write_policy(preset.policy)
+                )
+                for preset in PRESETS.values()
+            ],
         )
 
     def _end(self, call: Call, time_budget: float) -> float:

@@ -39,7 +39,7 @@ from gangplan.domain.job import (
     ThroughputProfile,
 )
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan, Precondition
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -233,7 +233,8 @@ def _queues(d: _Draw, mood: str) -> tuple[Queue, ...]:
     queues: list[Queue] = []
     for i in range(d.one((1, 1, 2, 3) if mood == "limited" else (0, 1, 2))):
         parent = d.one(queues).name if queues and d.chance(60) else None
-        queues.append(Queue(f"q{i}", parent))
+        received = d.one((None, 0.0, 5_000.0, 40_000.0))
+        queues.append(Queue(f"q{i}", parent, weight=d.one((1.0, 3.0, 0.5)), service_received=received))
     return tuple(queues)
 
 
@@ -294,7 +295,9 @@ def _profiles(
 def _policy(d: _Draw) -> Policy:
     return Policy(
         size_exponent=d.one((1.0, 1.0, 0.5)),
-        fairness_power=d.one((1.0, 0.0, 2.0)),
+        fairness_power=d.one((1.0, 0.0, 2.0, 0.5)),
+        fairness_forms=_forms(d),
+        queue_fairness_power=d.one((1.0, 0.0, 2.0)),
         priority_weights={1: 2.0, 2: 4.0} if d.chance(80) else {},
         deadline_weight=d.one((0.5, 0.0, 2.0)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
@@ -305,6 +308,16 @@ def _policy(d: _Draw) -> Policy:
         hysteresis=d.one((0.05, 0.05, 0.0)),
         reference_host=Resources(8_000, 64 * GIB),
     )
+
+
+def _forms(d: _Draw) -> Mapping[FairnessForm, float]:
+    """The plain form half the time, else another one or a mixture, with or without a rest."""
+    if d.chance(50):
+        return {FairnessForm.WEIGHTS: 1.0}
+    forms = list(FairnessForm)
+    if d.chance(60):
+        return {d.one(forms[::-1]): d.one((1.0, 0.5))}
+    return {d.one(forms): 0.25, d.one(forms): 0.5}
 
 
 @dataclass(slots=True)
@@ -445,6 +458,7 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
         gate=_gate(d) if d.chance(10) else OPEN,
         disrupted_at=(NOW - d.one((600.0, 3_600.0)),) if d.chance(6) else (),
         revision=f"v{d.number((0, 3))}",
+        service_received_device_seconds=d.one((0.0, 2_000.0, 50_000.0)) if d.chance(50) else None,
     )
 
 

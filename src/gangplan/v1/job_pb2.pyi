@@ -200,7 +200,9 @@ class Job(_message.Message):
     revision: _builtins.str
     """Opaque version of the caller's object; the preconditions of actions that read the job repeat it."""
     service_received_device_seconds: _builtins.float
-    """Planned. Device-seconds that it has received so far."""
+    """Devices times seconds that it has held so far, carried from round to round by the caller. Unset: unknown. It tells how far the
+    job is behind its share where its work left is unknown, and for fairness of device time.
+    """
     held: _builtins.bool
     """True: it may not start, nor be moved or resized; it waits with HELD_BY_POLICY and code HELD, does not contend for shares, and
     its fairness ratio counts as 1. One that runs may go on as it is.
@@ -289,7 +291,7 @@ class Job(_message.Message):
         capabilities: Global___Capabilities | None = ...,
         running: Global___Running | None = ...,
         revision: _builtins.str = ...,
-        service_received_device_seconds: _builtins.float = ...,
+        service_received_device_seconds: _builtins.float | None = ...,
         isolation: Global___Isolation | None = ...,
         partitions: _abc.Iterable[_builtins.str] | None = ...,
         not_before: _timestamp_pb2.Timestamp | None = ...,
@@ -300,12 +302,17 @@ class Job(_message.Message):
         disrupted_at: _abc.Iterable[_timestamp_pb2.Timestamp] | None = ...,
         held_time: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "capabilities", b"capabilities", "deadline", b"deadline", "fair_share", b"fair_share", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "not_before", b"not_before", "running", b"running", "submit_time", b"submit_time", "weight", b"weight", "work", b"work"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds", "_weight", b"_weight", "capabilities", b"capabilities", "deadline", b"deadline", "fair_share", b"fair_share", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "not_before", b"not_before", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "weight", b"weight", "work", b"work"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "after_jobs", b"after_jobs", "capabilities", b"capabilities", "components", b"components", "deadline", b"deadline", "disrupted_at", b"disrupted_at", "fair_share", b"fair_share", "held", b"held", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "labels", b"labels", "name", b"name", "not_before", b"not_before", "partitions", b"partitions", "priority", b"priority", "queue", b"queue", "revision", b"revision", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "user", b"user", "weight", b"weight", "work", b"work"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds", "_weight", b"_weight", "after_jobs", b"after_jobs", "capabilities", b"capabilities", "components", b"components", "deadline", b"deadline", "disrupted_at", b"disrupted_at", "fair_share", b"fair_share", "held", b"held", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "labels", b"labels", "name", b"name", "not_before", b"not_before", "partitions", b"partitions", "priority", b"priority", "queue", b"queue", "revision", b"revision", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "user", b"user", "weight", b"weight", "work", b"work"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__service_received_device_seconds: _TypeAlias = _typing.Literal["service_received_device_seconds"]  # noqa: Y015
+    _WhichOneofArgType__service_received_device_seconds: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds"]  # noqa: Y015
     _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
     _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__service_received_device_seconds) -> _WhichOneofReturnType__service_received_device_seconds | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___Job: _TypeAlias = Job  # noqa: Y015

@@ -672,6 +672,7 @@ class GetCapabilitiesResponse(_message.Message):
     MAXIMUM_TIME_BUDGET_FIELD_NUMBER: _builtins.int
     MAXIMUM_CONCURRENT_CALLS_FIELD_NUMBER: _builtins.int
     PROPOSERS_FIELD_NUMBER: _builtins.int
+    PRESETS_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of the service, e.g. `gangplan 0.1.0`."""
     maximum_request_bytes: _builtins.int
@@ -702,6 +703,10 @@ class GetCapabilitiesResponse(_message.Message):
     def proposers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the installed proposers, sorted, as SolveParameters takes them."""
 
+    @_builtins.property
+    def presets(self) -> _containers.RepeatedCompositeFieldContainer[Global___PolicyPreset]:
+        """The presets that a policy may name."""
+
     def __init__(
         self,
         *,
@@ -714,11 +719,44 @@ class GetCapabilitiesResponse(_message.Message):
         maximum_time_budget: _duration_pb2.Duration | None = ...,
         maximum_concurrent_calls: _builtins.int = ...,
         proposers: _abc.Iterable[_builtins.str] | None = ...,
+        presets: _abc.Iterable[Global___PolicyPreset] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["default_parameters", b"default_parameters", "default_policy", b"default_policy", "maximum_time_budget", b"maximum_time_budget"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_parameters", b"default_parameters", "default_policy", b"default_policy", "maximum_concurrent_calls", b"maximum_concurrent_calls", "maximum_request_bytes", b"maximum_request_bytes", "maximum_time_budget", b"maximum_time_budget", "methods", b"methods", "planned", b"planned", "proposers", b"proposers", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_parameters", b"default_parameters", "default_policy", b"default_policy", "maximum_concurrent_calls", b"maximum_concurrent_calls", "maximum_request_bytes", b"maximum_request_bytes", "maximum_time_budget", b"maximum_time_budget", "methods", b"methods", "planned", b"planned", "presets", b"presets", "proposers", b"proposers", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetCapabilitiesResponse: _TypeAlias = GetCapabilitiesResponse  # noqa: Y015
+
+@_typing.final
+class PolicyPreset(_message.Message):
+    """PolicyPreset is a policy with a name."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name, as Policy takes it."""
+    purpose: _builtins.str
+    """What it is for, in a sentence."""
+    @_builtins.property
+    def policy(self) -> _policy_pb2.Policy:
+        """The policy that it stands for, every field set."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        purpose: _builtins.str = ...,
+        policy: _policy_pb2.Policy | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "policy", b"policy", "purpose", b"purpose"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PolicyPreset: _TypeAlias = PolicyPreset  # noqa: Y015

@@ -30,23 +30,45 @@ class _FairnessFormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fairness
     FAIRNESS_FORM_UNSPECIFIED: _FairnessForm.ValueType  # 0
     """The same as WEIGHTS."""
     FAIRNESS_FORM_WEIGHTS: _FairnessForm.ValueType  # 1
-    """A job's weight is multiplied by the power of its fairness ratio."""
+    """Finish-time fairness: a job's weight is multiplied by the power of its fairness ratio, were it to wait. Where the work left
+    is unknown, device time owed over device time received takes the place of the ratio, if the latter is known.
+    """
     FAIRNESS_FORM_LOG: _FairnessForm.ValueType  # 2
-    """Planned. Logarithm of service received (Nash welfare)."""
+    """Nash welfare: the logarithm of the service received, which grows the less the more a job has had. The power is not read,
+    except that 0 switches it off.
+    """
     FAIRNESS_FORM_NEGATIVE_POWER: _FairnessForm.ValueType  # 3
-    """Planned. Minus the power of the fairness ratio that the job would have."""
+    """Finish-time fairness: by how much the power of the fairness ratio falls by what the job is given in this round."""
+    FAIRNESS_FORM_DEVICE_TIME: _FairnessForm.ValueType  # 4
+    """Device time: a job's weight is multiplied by the power of the device time owed over its life, over that received."""
+    FAIRNESS_FORM_EFFECTIVE_THROUGHPUT: _FairnessForm.ValueType  # 5
+    """Effective throughput: a job's weight is multiplied by the power of the work that an equal share of every accelerator type
+    would have done over its life, over the work done.
+    """
 
 class FairnessForm(_FairnessForm, metaclass=_FairnessFormEnumTypeWrapper):
-    """FairnessForm is how finish-time fairness enters the objective."""
+    """FairnessForm is how fairness between jobs enters the objective. Whatever the form, the median job at its reference
+    throughput is worth as much as to the throughput term.
+    """
 
 FAIRNESS_FORM_UNSPECIFIED: FairnessForm.ValueType  # 0
 """The same as WEIGHTS."""
 FAIRNESS_FORM_WEIGHTS: FairnessForm.ValueType  # 1
-"""A job's weight is multiplied by the power of its fairness ratio."""
+"""Finish-time fairness: a job's weight is multiplied by the power of its fairness ratio, were it to wait. Where the work left
+is unknown, device time owed over device time received takes the place of the ratio, if the latter is known.
+"""
 FAIRNESS_FORM_LOG: FairnessForm.ValueType  # 2
-"""Planned. Logarithm of service received (Nash welfare)."""
+"""Nash welfare: the logarithm of the service received, which grows the less the more a job has had. The power is not read,
+except that 0 switches it off.
+"""
 FAIRNESS_FORM_NEGATIVE_POWER: FairnessForm.ValueType  # 3
-"""Planned. Minus the power of the fairness ratio that the job would have."""
+"""Finish-time fairness: by how much the power of the fairness ratio falls by what the job is given in this round."""
+FAIRNESS_FORM_DEVICE_TIME: FairnessForm.ValueType  # 4
+"""Device time: a job's weight is multiplied by the power of the device time owed over its life, over that received."""
+FAIRNESS_FORM_EFFECTIVE_THROUGHPUT: FairnessForm.ValueType  # 5
+"""Effective throughput: a job's weight is multiplied by the power of the work that an equal share of every accelerator type
+would have done over its life, over the work done.
+"""
 Global___FairnessForm: _TypeAlias = FairnessForm  # noqa: Y015
 
 @_typing.final
@@ -63,6 +85,9 @@ class Policy(_message.Message):
     REFERENCE_HOST_FIELD_NUMBER: _builtins.int
     TIERS_FIELD_NUMBER: _builtins.int
     OVERRIDES_FIELD_NUMBER: _builtins.int
+    PRESET_FIELD_NUMBER: _builtins.int
+    preset: _builtins.str
+    """Name of a preset, as GetCapabilities lists them: what is unset here has its value there. Empty: the defaults."""
     @_builtins.property
     def terms(self) -> Global___Terms:
         """Terms of the objective. Unset: all at their defaults."""
@@ -93,10 +118,11 @@ class Policy(_message.Message):
         reference_host: _resources_pb2.Resources | None = ...,
         tiers: _abc.Iterable[Global___Tier] | None = ...,
         overrides: _abc.Iterable[Global___PolicyOverride] | None = ...,
+        preset: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "reference_host", b"reference_host", "terms", b"terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "overrides", b"overrides", "reference_host", b"reference_host", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "overrides", b"overrides", "preset", b"preset", "reference_host", b"reference_host", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -123,7 +149,7 @@ class Terms(_message.Message):
 
     @_builtins.property
     def fairness(self) -> Global___FairnessTerm:
-        """More weight for jobs that are behind their fair share."""
+        """More weight for jobs and queues that are behind their fair share."""
 
     @_builtins.property
     def priority(self) -> Global___PriorityTerm:
@@ -209,31 +235,74 @@ Global___ThroughputTerm: _TypeAlias = ThroughputTerm  # noqa: Y015
 
 @_typing.final
 class FairnessTerm(_message.Message):
-    """FairnessTerm is finish-time fairness: predicted finish in the shared cluster over finish with a fair share."""
+    """FairnessTerm gives more weight to jobs and queues that are behind their fair share."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     POWER_FIELD_NUMBER: _builtins.int
     FORM_FIELD_NUMBER: _builtins.int
+    MIXTURE_FIELD_NUMBER: _builtins.int
+    QUEUE_POWER_FIELD_NUMBER: _builtins.int
     power: _builtins.float
-    """p in rho^p, 0 to 2. Unset: 1; 0: fairness is off."""
+    """Power of a job's ratio, 0 to 2. Unset: 1; 0: fairness between jobs is off."""
     form: Global___FairnessForm.ValueType
-    """How it enters the objective. Unset: WEIGHTS."""
+    """How it enters the objective. Unset: WEIGHTS, or the preset's. Not together with a mixture."""
+    queue_power: _builtins.float
+    """Power of a queue's owed over its received service, which its jobs' weights are multiplied by, 0 to 2. Unset: 1; 0: fairness
+    between queues is off, as it is while no two siblings say what they have received.
+    """
+    @_builtins.property
+    def mixture(self) -> _containers.RepeatedCompositeFieldContainer[Global___FairnessPart]:
+        """Several forms side by side. What their parts leave to 1 is worth a job's base weight alone."""
+
     def __init__(
         self,
         *,
         power: _builtins.float | None = ...,
         form: Global___FairnessForm.ValueType = ...,
+        mixture: _abc.Iterable[Global___FairnessPart] | None = ...,
+        queue_power: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "power", b"power"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "_queue_power", b"_queue_power", "power", b"power", "queue_power", b"queue_power"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "form", b"form", "power", b"power"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "_queue_power", b"_queue_power", "form", b"form", "mixture", b"mixture", "power", b"power", "queue_power", b"queue_power"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__power: _TypeAlias = _typing.Literal["power"]  # noqa: Y015
     _WhichOneofArgType__power: _TypeAlias = _typing.Literal["_power", b"_power"]  # noqa: Y015
+    _WhichOneofReturnType__queue_power: _TypeAlias = _typing.Literal["queue_power"]  # noqa: Y015
+    _WhichOneofArgType__queue_power: _TypeAlias = _typing.Literal["_queue_power", b"_queue_power"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__power) -> _WhichOneofReturnType__power | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__queue_power) -> _WhichOneofReturnType__queue_power | None: ...
 
 Global___FairnessTerm: _TypeAlias = FairnessTerm  # noqa: Y015
+
+@_typing.final
+class FairnessPart(_message.Message):
+    """FairnessPart is a form of fairness with its part in a mixture."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FORM_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
+    form: Global___FairnessForm.ValueType
+    """The form, each at most once in a mixture."""
+    part: _builtins.float
+    """Part of a job's worth that the form decides: above 0, and together at most 1."""
+    def __init__(
+        self,
+        *,
+        form: Global___FairnessForm.ValueType = ...,
+        part: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FairnessPart: _TypeAlias = FairnessPart  # noqa: Y015
 
 @_typing.final
 class PriorityTerm(_message.Message):

@@ -109,6 +109,7 @@ class Queue(_message.Message):
     BUDGETS_FIELD_NUMBER: _builtins.int
     HELD_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    SERVICE_RECEIVED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique name."""
     parent: _builtins.str
@@ -118,7 +119,9 @@ class Queue(_message.Message):
     device_guarantee: _builtins.int
     """Planned. Devices that the subtree is owed whenever it has work for them. Unset: none is promised."""
     weight: _builtins.float
-    """Planned. Share of what is left over, relative to its siblings; positive. Unset: 1."""
+    """What it is owed of what its parent has, relative to those of its siblings that have jobs, from 1e-9 to 1e9. Jobs that are in
+    a queue itself, beside child queues, together count as one child of weight 1; so do all jobs without a queue. Unset: 1.
+    """
     borrowing_limit: _builtins.int
     """Planned. Most devices above the guarantee that it may borrow. Unset: unlimited; 0: none."""
     lending_limit: _builtins.int
@@ -127,6 +130,11 @@ class Queue(_message.Message):
     """Planned. True: nothing of the subtree starts."""
     revision: _builtins.str
     """Opaque version of the caller's object; the preconditions of actions that read the queue repeat it."""
+    service_received: _builtins.float
+    """What the jobs of its subtree have received so far, carried from round to round by the caller, who lets it decay, for example
+    by half in a week: device-seconds for fairness of device time, or device-seconds of the reference device's work for that of
+    effective throughput; all siblings in the same unit. Unset: unknown, the queue is neither ahead nor behind.
+    """
     @_builtins.property
     def device_limit_by_type(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """The same by accelerator type. A type that is not listed is unlimited; 0: none at all."""
@@ -159,10 +167,11 @@ class Queue(_message.Message):
         budgets: _abc.Iterable[Global___Budget] | None = ...,
         held: _builtins.bool = ...,
         revision: _builtins.str = ...,
+        service_received: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_borrowing_limit", b"_borrowing_limit", "_device_guarantee", b"_device_guarantee", "_device_limit", b"_device_limit", "_lending_limit", b"_lending_limit", "_weight", b"_weight", "borrowing_limit", b"borrowing_limit", "device_guarantee", b"device_guarantee", "device_limit", b"device_limit", "lending_limit", b"lending_limit", "resource_limit", b"resource_limit", "weight", b"weight"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_borrowing_limit", b"_borrowing_limit", "_device_guarantee", b"_device_guarantee", "_device_limit", b"_device_limit", "_lending_limit", b"_lending_limit", "_service_received", b"_service_received", "_weight", b"_weight", "borrowing_limit", b"borrowing_limit", "device_guarantee", b"device_guarantee", "device_limit", b"device_limit", "lending_limit", b"lending_limit", "resource_limit", b"resource_limit", "service_received", b"service_received", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_borrowing_limit", b"_borrowing_limit", "_device_guarantee", b"_device_guarantee", "_device_limit", b"_device_limit", "_lending_limit", b"_lending_limit", "_weight", b"_weight", "borrowing_limit", b"borrowing_limit", "budgets", b"budgets", "device_guarantee", b"device_guarantee", "device_guarantee_by_type", b"device_guarantee_by_type", "device_limit", b"device_limit", "device_limit_by_type", b"device_limit_by_type", "held", b"held", "lending_limit", b"lending_limit", "name", b"name", "parent", b"parent", "resource_limit", b"resource_limit", "revision", b"revision", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_borrowing_limit", b"_borrowing_limit", "_device_guarantee", b"_device_guarantee", "_device_limit", b"_device_limit", "_lending_limit", b"_lending_limit", "_service_received", b"_service_received", "_weight", b"_weight", "borrowing_limit", b"borrowing_limit", "budgets", b"budgets", "device_guarantee", b"device_guarantee", "device_guarantee_by_type", b"device_guarantee_by_type", "device_limit", b"device_limit", "device_limit_by_type", b"device_limit_by_type", "held", b"held", "lending_limit", b"lending_limit", "name", b"name", "parent", b"parent", "resource_limit", b"resource_limit", "revision", b"revision", "service_received", b"service_received", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__borrowing_limit: _TypeAlias = _typing.Literal["borrowing_limit"]  # noqa: Y015
     _WhichOneofArgType__borrowing_limit: _TypeAlias = _typing.Literal["_borrowing_limit", b"_borrowing_limit"]  # noqa: Y015
@@ -172,6 +181,8 @@ class Queue(_message.Message):
     _WhichOneofArgType__device_limit: _TypeAlias = _typing.Literal["_device_limit", b"_device_limit"]  # noqa: Y015
     _WhichOneofReturnType__lending_limit: _TypeAlias = _typing.Literal["lending_limit"]  # noqa: Y015
     _WhichOneofArgType__lending_limit: _TypeAlias = _typing.Literal["_lending_limit", b"_lending_limit"]  # noqa: Y015
+    _WhichOneofReturnType__service_received: _TypeAlias = _typing.Literal["service_received"]  # noqa: Y015
+    _WhichOneofArgType__service_received: _TypeAlias = _typing.Literal["_service_received", b"_service_received"]  # noqa: Y015
     _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
     _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
     @_typing.overload
@@ -182,6 +193,8 @@ class Queue(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__device_limit) -> _WhichOneofReturnType__device_limit | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lending_limit) -> _WhichOneofReturnType__lending_limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__service_received) -> _WhichOneofReturnType__service_received | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 

@@ -18,6 +18,7 @@ from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
 from gangplan.model.instance.as_placed import AsPlaced, as_placed
+from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.filters import Filters
 from gangplan.model.instance.gates import as_it_may, gated
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
@@ -26,8 +27,9 @@ from gangplan.model.instance.present import present
 from gangplan.model.instance.pricing import Pricing
 from gangplan.model.instance.shapes import ShapeTable, build_shapes
 from gangplan.model.instance.sites import NO_DOMAIN, Nodes, Pools, Vector, admits, build_nodes, build_pools
+from gangplan.model.instance.standing import build_standings
 from gangplan.model.instance.throughput import Speeds, build_speeds
-from gangplan.model.instance.weights import base_weights, normalise, rho_unserved
+from gangplan.model.instance.weights import Weights, base_weights, build_weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 SPLIT_COLUMNS = 192
@@ -155,13 +157,15 @@ def _build_instance(round_: Round) -> Instance:
     shares = base / contending if contending else base
     components = [job.component for job in jobs]
     by_filter = [filters.of(component) for component in components]
-    shapes = build_shapes(components, by_filter, speeds, _site(round_, nodes), shares, _fleet(nodes))
-    rho = rho_unserved(round_, jobs, np.where(waits, 0.0, shapes.fair_rate))
-    weight = normalise(base * rho**round_.policy.fairness_power)
-    base = normalise(base)
+    fleet = _fleet(nodes)
+    shapes = build_shapes(components, by_filter, speeds, _site(round_, nodes), shares, fleet)
+    entitlement = Entitlement(round_, jobs, np.where(waits, 0.0, base), speeds, fleet)
+    fair_rate = np.where(waits, 0.0, shapes.fair_rate)
+    standings = build_standings(round_, jobs, fair_rate, shapes.reference, entitlement)
+    weights = build_weights(round_.policy, base, standings)
 
     queue_names = tuple(sorted(q.name for q in round_.queues))
-    members = _members(jobs, shapes, base, weight, closed)
+    members = _members(jobs, shapes, weights, closed)
     classes, entries = _classes(jobs, members, shapes, placements, queue_names, closed)
     option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
     now_placed = {
@@ -171,7 +175,7 @@ def _build_instance(round_: Round) -> Instance:
     }
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], now_placed, base, weight)
+    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], now_placed, weights)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
@@ -213,7 +217,7 @@ def _build_instance(round_: Round) -> Instance:
         block_pools=_block_pools(blocks, pools, nodes, filters.groups),
         queue_names=queue_names,
         queue_ancestors=_ancestors(round_, queue_names),
-        weight=weight,
+        weight=weights.weight,
     )
 
 
@@ -243,7 +247,7 @@ def _fleet(nodes: Nodes) -> dict[int, int]:
 
 
 def _members(
-    jobs: Sequence[Job], shapes: ShapeTable, base: FloatArray, weight: FloatArray, closed: Collection[str]
+    jobs: Sequence[Job], shapes: ShapeTable, weights: Weights, closed: Collection[str]
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     grouped: dict[object, list[int]] = {}
@@ -254,8 +258,7 @@ def _members(
             key = (
                 int(shapes.shape_of_job[j]),
                 job.queue,
-                float(weight[j]),
-                float(base[j]),
+                weights.key(j),
                 job.deadline,
                 left,
                 job.gate if job.name in closed else None,

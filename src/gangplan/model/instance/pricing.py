@@ -13,6 +13,7 @@ from gangplan.model.instance.shapes import ShapeTable
 from gangplan.model.instance.switching import horizon_seconds, lost_seconds
 from gangplan.model.instance.table import OptionTable
 from gangplan.model.instance.throughput import size
+from gangplan.model.instance.weights import Weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 from gangplan.model.terms import terms
 
@@ -26,15 +27,15 @@ class Pricing:
         jobs: Sequence[Job],
         first: Sequence[int],
         now_placed: Mapping[int, AsPlaced],
-        base: FloatArray,
-        weight: FloatArray,
+        weights: Weights,
     ) -> None:
         self._policy = round_.policy
         mine = [jobs[j] for j in first]
         self._placed = now_placed
         self._kept = np.array(sorted(now_placed), dtype=np.int64)
         self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
-        self._base, self._weight = base[list(first)], weight[list(first)]
+        self._first = np.array(first, dtype=np.int64)
+        self._weights = weights
         self._rate = np.full(len(mine), np.inf)
         self._delayed_rate = np.full(len(mine), np.inf)
         for c, job in enumerate(mine):
@@ -103,11 +104,14 @@ class Pricing:
         wider_than_preferred: BoolArray,
         lost_device_seconds: FloatArray,
     ) -> FloatArray:
+        jobs = self._first[classes]
+        full_value = self._size[classes] ** self._policy.size_exponent
         table = OptionTable(
-            value=self._size[classes] ** self._policy.size_exponent * relative,
+            value=full_value * relative,
+            fair_value=full_value * self._weights.earned(jobs, relative),
             size=self._size[classes],
-            base=self._base[classes],
-            weight=self._weight[classes],
+            base=self._weights.base[jobs],
+            weight=self._weights.weight[jobs],
             throughput=throughput,
             rate_needed=rate_needed,
             wider_than_preferred=wider_than_preferred,

@@ -47,6 +47,7 @@ class ShapeTable:
         throughput: shape (entries,), work units per second.
         options: distinct options.
         fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
+        reference: shape (jobs,), work units per second at relative throughput 1.
     """
 
     shape_of_job: IntArray
@@ -56,6 +57,7 @@ class ShapeTable:
     throughput: FloatArray
     options: tuple[Option, ...]
     fair_rate: FloatArray
+    reference: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +109,7 @@ def build_shapes(
     register = _Register()
     shape_of_job = np.zeros(len(components), dtype=np.int64)
     fair_rate = np.zeros(len(components), dtype=np.float64)
+    reference = np.zeros(len(components), dtype=np.float64)
     entries: list[_Entries] = []
     shapes = 0
     for jobs in structures.values():
@@ -119,6 +122,7 @@ def build_shapes(
         row, option, relative, throughput = _rows(structure, curves, speeds, site, register)
         entries.append((row + shapes, option, relative, throughput))
         shape_of_job[jobs] = np.array(row_of) + shapes
+        reference[jobs] = _work_rate(structure, curves)[row_of if curves.reference else 0]
         fair_rate[jobs] = _fair_rates(structure, curves, speeds, np.array(row_of), shares[jobs], fleet)
         shapes += len(rows)
     row, option, relative, throughput = (
@@ -132,6 +136,7 @@ def build_shapes(
         throughput=throughput,
         options=register.options,
         fair_rate=fair_rate,
+        reference=reference,
     )
 
 

@@ -17,9 +17,10 @@ class OptionTable:
 
     Attributes:
         value: V = req^gamma * relative throughput, GPU-equivalents; 0 when the job does not run.
+        fair_value: the same as the forms of fairness see it: w V where they are straight.
         size: req, reference devices.
         base: b, base weight over the median base weight.
-        weight: w, weight with rho over the median such weight.
+        weight: w, what a job at its reference is worth under the forms of fairness, per unit of V.
         throughput: work units per second.
         rate_needed: work units per second that the deadline still needs; ``inf`` when none can be met.
         wider_than_preferred: the spread is wider than the preferred level.
@@ -28,6 +29,7 @@ class OptionTable:
     """
 
     value: FloatArray
+    fair_value: FloatArray
     size: FloatArray
     base: FloatArray
     weight: FloatArray

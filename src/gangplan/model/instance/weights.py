@@ -1,20 +1,18 @@
-"""Job weights: priority, and finish-time fairness through rho (decision 11).
-
-rho is Themis' finish-time fairness ratio (Mahajan et al., NSDI 2020, section 3) in the form of decision 11:
-the predicted finish of the job when it is not served this round, over its finish with its fair share.
-"""
+"""What serving the jobs is worth: base weights, what their queues are owed, and the forms of fairness."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from gangplan.domain.job import Job
+from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
-from gangplan.model.program import FloatArray
-
-RHO_CLIP = (0.25, 8.0)
+from gangplan.model.forms import Form, forms
+from gangplan.model.instance.standing import Standings
+from gangplan.model.program import FloatArray, IntArray
 
 
 def base_weights(round_: Round, jobs: Sequence[Job]) -> FloatArray:
@@ -29,27 +27,82 @@ def normalise(weights: FloatArray) -> FloatArray:
     return weights / (median or 1.0)
 
 
-def rho_unserved(round_: Round, jobs: Sequence[Job], fair_rate: FloatArray) -> FloatArray:
-    """Clipped rho of every job if it waits this round, shape (jobs,).
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """What serving each job is worth, per unit of its full value.
+
+    Attributes:
+        base: b, shape (jobs,), base weight over the median base weight.
+        weight: w, shape (jobs,), what a job at its reference is worth under all forms together.
+        straight: the part of w that is worth ``r`` at relative throughput r.
+        curved: the rest: form, and its part of w.
+        standings: of all jobs.
+        power: p.
+    """
+
+    base: FloatArray
+    weight: FloatArray
+    straight: FloatArray
+    curved: tuple[tuple[Form, FloatArray], ...]
+    standings: Standings
+    power: float
+
+    def earned(self, jobs: IntArray, relative: FloatArray) -> FloatArray:
+        """What rows about ``jobs`` are worth at relative throughputs, per unit of full value."""
+        worth: FloatArray = self.straight[jobs] * relative
+        if self.curved:
+            standings = self.standings.take(jobs)
+            for form, part in self.curved:
+                worth = worth + part[jobs] * form.earned(standings, relative, self.power)
+        return worth
+
+    def key(self, job: int) -> tuple[float, ...]:
+        """Jobs alike in this are worth the same under every option, other things equal."""
+        plain = (float(self.weight[job]), float(self.base[job]))
+        if not self.curved:
+            return plain
+        return (
+            *plain,
+            float(self.straight[job]),
+            *(float(part[job]) for _, part in self.curved),
+            *self.standings.curve_key(job),
+        )
+
+
+def build_weights(policy: Policy, base: FloatArray, standings: Standings) -> Weights:
+    """Weigh all jobs.
 
     Args:
-        round_: the round.
-        jobs: in the order of all job arrays.
-        fair_rate: shape (jobs,), x_iso, work units per second; 0 for who does not accrue.
+        policy: which forms, and how much of each.
+        base: shape (jobs,), base weights, not normalised.
+        standings: of all jobs.
     """
-    rho = np.ones(len(jobs), dtype=np.float64)
-    for j, job in enumerate(jobs):
-        rate = float(fair_rate[j])
-        if job.submit_time is None or job.work_left is None or rate <= 0.0:
-            continue
-        since = max(job.submit_time, job.gate.not_before or job.submit_time)
-        age = max(0.0, round_.now - since - job.gate.held_seconds)
-        pace = (job.work_done + rate * round_.round_seconds) / (age + round_.round_seconds)
-        shared_finish = age + round_.round_seconds + job.work_left / pace
-        if job.fair_finish_age is not None:
-            fair_finish = job.fair_finish_age
+    owed = base * standings.entitlement.queue_ratios(policy.queue_fairness_power)
+    power = policy.fairness_power
+    parts = policy.fairness_forms if power > 0.0 else {}
+    straight = max(0.0, 1.0 - sum(parts.values())) * normalise(owed)
+    curved = []
+    for name, part in sorted(parts.items(), key=lambda item: item[0].value):
+        form = forms()[name]
+        claim = part * _claims(owed, form, standings, power)
+        if form.CURVED:
+            curved.append((form, claim))
         else:
-            fair_finish = age + max(0.0, job.work_done + job.work_left - job.fair_progress) / rate
-        if fair_finish > 0.0:
-            rho[j] = shared_finish / fair_finish
-    return np.clip(rho, *RHO_CLIP)
+            straight = straight + claim
+    weight = sum((claim for _, claim in curved), straight)
+    return Weights(normalise(base), weight, straight, tuple(curved), standings, power)
+
+
+def _claims(owed: FloatArray, form: Form, standings: Standings, power: float) -> FloatArray:
+    """C, shape (jobs,): weight times urgency over the median; without an urgency, that of weights."""
+    urgency = form.urgencies(standings, power)
+    own = urgency > 0.0
+    if own.any() and form.SPREAD is not None:
+        median = float(np.median(urgency[own]))
+        urgency[own] = np.clip(urgency[own], median / form.SPREAD, median * form.SPREAD)
+    if own.all():
+        return normalise(owed * urgency)
+    claims = normalise(owed) * forms()[FairnessForm.WEIGHTS].urgencies(standings, power)
+    if own.any():
+        claims[own] = normalise(owed[own] * urgency[own])
+    return claims

@@ -1,9 +1,8 @@
-"""Finish-time fairness: who is behind its fair share weighs more.
+"""Fairness: what the policy's forms of fairness make of a job's service, beside its base weight.
 
-``(w_j - b_j) V_j`` with ``w_j`` the base weight times ``rho_j ** p`` over the median of that product. rho is
-the finish-time fairness ratio of Themis (Mahajan et al., NSDI 2020, section 3.1) of the *unserved* job,
-clipped to [1/4, 8] before the power (decision 11); the weighted, linear form follows Sia (Jayaram Subramanya
-et al., SOSP 2023). Never a max-min epigraph. Throughput, priority and fairness together make ``w_j V_j``.
+``F_jk - b_j V_jk``, where F_jk is what option k is worth under the forms of fairness together (their formulas
+and sources: :mod:`gangplan.model.forms`); ``(w_j - b_j) V_jk`` under the plain one, weights by the
+finish-time fairness ratio. Never a max-min epigraph. Throughput, priority and fairness together make F_jk.
 """
 
 from __future__ import annotations
@@ -23,16 +22,19 @@ SPREAD_OVER_HORIZON = False
 
 
 def weight(policy: Policy) -> float:
-    """1: how strongly rho weighs is ``policy.fairness_power``."""
+    """1: the parts of the forms are weights already."""
     return 1.0
 
 
 def coefficients(table: OptionTable) -> FloatArray:
-    """Raw values by row of the option table: (w - b) V."""
-    return (table.weight - table.base) * table.value
+    """Raw values by row of the option table: F - b V."""
+    return table.fair_value - table.base * table.value
 
 
 def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """(w - b) V of the job; 0 when it does not run afterwards."""
+    """F - b V of the job; 0 when it does not run afterwards."""
     mine = facts.jobs[outcome.job.name]
-    return (mine.weight - mine.base_weight) * mine.full_value * outcome.relative_throughput
+    relative = outcome.relative_throughput
+    if mine.claim is None:
+        return (mine.weight - mine.base_weight) * mine.full_value * relative
+    return (mine.claim.earns(relative) - mine.base_weight * relative) * mine.full_value

@@ -8,20 +8,23 @@ each other. Sources: switching, decision 13; sizes of CPU-only jobs, decision 41
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from gangplan.domain.cluster import Node
 from gangplan.domain.job import WHOLE_DEVICE, Job
 from gangplan.domain.plan import ForcedReason
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
+from gangplan.model.verifier.claims import Claim, claims, median
 from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
 from gangplan.model.verifier.gates import closed_gates
+from gangplan.model.verifier.owed import Owed
+from gangplan.model.verifier.standing import standing
 from gangplan.model.verifier.throughput import Throughput
 
 _Result = TypeVar("_Result")
@@ -40,13 +43,15 @@ class JobFacts(NamedTuple):
         rho: finish-time fairness ratio of the unserved job, clipped.
         base: ``job.weight`` times the weight of its priority class.
         base_weight: b, ``base`` over its median.
-        weight: w, ``base * rho ** p`` over its median.
+        weight: w, ``base * rho ** p`` over its median; under other forms of fairness what they make of it.
         present: relative throughput where it runs now; 0 while it waits or when that is no option.
         present_throughput: work units/s where it runs now; 0 likewise.
         held: devices held now (a CPU-only job: ``size``); 0 while it waits.
         horizon: H, seconds over which a switching cost is spread (decision 13).
         lost_seconds: running time that a stop throws away (decision 13).
         time_left: seconds until the deadline; None without one.
+        claim: what serving it is worth under the policy's forms of fairness; None: w r at relative
+            throughput r.
     """
 
     size: float
@@ -63,6 +68,7 @@ class JobFacts(NamedTuple):
     horizon: float
     lost_seconds: float
     time_left: float | None
+    claim: Claim | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,10 +136,17 @@ def round_facts(round_: Round) -> RoundFacts:
 
     bases = {job.name: job.weight * policy.priority_weights.get(job.priority, 1.0) for job in round_.jobs}
     gates = closed_gates(round_)
-    rhos, isolated = _fairness(round_, bases, throughput, gates)
-    unfair = {name: base * rhos[name] ** policy.fairness_power for name, base in bases.items()}
-    base_median = _median(bases.values())
-    median = _median(unfair.values())
+    absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
+    capacity = _capacity(round_)
+    rhos, isolated = _fairness(round_, bases, capacity, throughput, absent)
+    references = {job.name: _reference(job, throughput) for job in round_.jobs}
+    base_median = median(bases.values())
+    plain = _plain_weights(round_, bases, rhos)
+    worth = {}
+    if plain is None:
+        owed = Owed(round_, bases, capacity, throughput, absent)
+        accruing = {name: 0.0 if name in absent else x for name, x in isolated.items()}
+        worth = _claims(round_, owed, bases, rhos, accruing, references)
 
     idle_horizon = max(round_.round_seconds, round_.horizon_seconds)
     jobs: dict[str, JobFacts] = {}
@@ -149,18 +162,19 @@ def round_facts(round_: Round) -> RoundFacts:
         jobs[name] = JobFacts(
             size,
             size**policy.size_exponent,
-            _reference(job, throughput),
+            references[name],
             isolated[name],
             rhos[name],
             bases[name],
             bases[name] / base_median,
-            unfair[name] / median,
+            worth[name].weight if plain is None else plain[name],
             relative,
             present,
             held,
             horizon,
             lost,
             None if job.deadline is None else job.deadline - round_.now,
+            worth.get(name),
         )
     ranks = {scope: rank for rank, scope in enumerate(topology.scopes)}
     return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs)
@@ -186,18 +200,26 @@ def job_size(job: Job, policy: Policy) -> float:
     )
 
 
-def _fairness(
-    round_: Round, bases: Mapping[str, float], throughput: Throughput, gates: Mapping[str, str]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Clipped rho and x_iso of every job; one that may not start does not contend, and its rho is 1."""
+def _capacity(round_: Round) -> dict[str, int]:
+    """Usable devices by type."""
     capacity: dict[str, int] = {}
     for node in round_.cluster.nodes:
         if node.accelerator_type is not None:
             capacity[node.accelerator_type] = (
                 capacity.get(node.accelerator_type, 0) + node.usable_device_count
             )
+    return capacity
+
+
+def _fairness(
+    round_: Round,
+    bases: Mapping[str, float],
+    capacity: Mapping[str, int],
+    throughput: Throughput,
+    absent: Collection[str],
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Clipped rho and x_iso of every job; one that may not start does not contend, and its rho is 1."""
     components = [job.component for job in round_.jobs]
-    absent = {job.name for job in round_.jobs if job.running is None and job.name in gates}
     contending = math.fsum(base for name, base in bases.items() if name not in absent)
     alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput)
     isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
@@ -210,6 +232,56 @@ def _fairness(
     return rhos, isolated
 
 
+def _plain_weights(
+    round_: Round, bases: Mapping[str, float], rhos: Mapping[str, float]
+) -> dict[str, float] | None:
+    """W where rho alone decides it, ``base * rho ** p`` over its median; None where more does."""
+    policy = round_.policy
+    if (
+        policy.fairness_forms != {FairnessForm.WEIGHTS: 1.0}
+        or any(queue.service_received is not None for queue in round_.queues)
+        or any(
+            job.work_left is None and job.service_received_device_seconds is not None for job in round_.jobs
+        )
+    ):
+        return None
+    unfair = {name: base * rhos[name] ** policy.fairness_power for name, base in bases.items()}
+    middle = median(unfair.values())
+    return {name: value / middle for name, value in unfair.items()}
+
+
+def _claims(
+    round_: Round,
+    owed: Owed,
+    bases: Mapping[str, float],
+    rhos: Mapping[str, float],
+    isolated: Mapping[str, float],
+    references: Mapping[str, float],
+) -> dict[str, Claim]:
+    """What serving every job is worth under the policy's forms of fairness."""
+    policy = round_.policy
+    pressing = bases
+    if policy.queue_fairness_power and any(q.service_received is not None for q in round_.queues):
+        pressing = {
+            job.name: bases[job.name] * owed.queue_ratio(job) ** policy.queue_fairness_power
+            for job in round_.jobs
+        }
+    standings = {
+        job.name: standing(
+            job,
+            round_.now,
+            round_.round_seconds,
+            isolated=isolated[job.name],
+            reference=references[job.name],
+            rho=rhos[job.name],
+            devices=partial(owed.devices, job),
+            equal=partial(owed.equal, job),
+        )
+        for job in round_.jobs
+    }
+    return claims(policy, pressing, standings)
+
+
 def _reference(job: Job, throughput: Throughput) -> float:
     """X_ref of the first device group; the count of the first group of a CPU-only job."""
     groups = job.component.task_groups
@@ -217,12 +289,6 @@ def _reference(job: Job, throughput: Throughput) -> float:
         if group.devices_per_task:
             return throughput.reference(group)
     return float(groups[0].count)
-
-
-def _median(values: Iterable[float]) -> float:
-    """The ordinary median; 1 when there is none or it is 0, so that weights can be divided by it."""
-    values = list(values)
-    return (statistics.median(values) if values else 1.0) or 1.0
 
 
 def _scope(

@@ -29,7 +29,8 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import FairnessForm, Policy
+from gangplan.domain.presets import PRESETS
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -41,6 +42,7 @@ from gangplan.planning.scenario.schema import (
     JobClass,
     NodeGroup,
     OpenbSource,
+    PolicyPart,
     Scenario,
     TaintPart,
     TolerationPart,
@@ -83,7 +85,6 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
     now = start + scenario.at[at]
     domains = list(checks.domain_instances(scenario))
     nodes = list(expand_nodes(scenario.nodes, [name for _, name, _, _ in domains], start))
-    policy = scenario.policy
     return Round(
         now=now,
         round_seconds=scenario.settings.round,
@@ -99,7 +100,8 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             AcceleratorType(name, entry.speed) for name, entry in scenario.accelerators.items()
         ),
         queues=tuple(
-            Queue(queue.name, queue.parent, queue.limit, dict(queue.limits)) for queue in scenario.queues
+            Queue(queue.name, queue.parent, queue.limit, dict(queue.limits), queue.weight, queue.received)
+            for queue in scenario.queues
         ),
         jobs=tuple(
             job for group in scenario.jobs if start + group.arrives <= now for job in _jobs(group, start)
@@ -116,20 +118,23 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             )
             for name, by_type in scenario.profiles.items()
         ),
-        policy=Policy(
-            size_exponent=policy.size_exponent,
-            fairness_power=policy.fairness_power,
-            priority_weights=dict(policy.priority_weights),
-            deadline_weight=policy.deadline_weight,
-            locality_weight=policy.locality_weight,
-            switching_weight=policy.switching_weight,
-            disruption_limit=policy.disruption_limit,
-            minimum_run_seconds=policy.minimum_run,
-            disruption_limit_per_job_hour=policy.disruption_limit_per_job_hour,
-            hysteresis=policy.hysteresis,
-            reference_host=Resources(policy.reference_host.cpu, policy.reference_host.memory),
-        ),
+        policy=_policy(scenario.policy),
     )
+
+
+def _policy(part: PolicyPart) -> Policy:
+    """What is written, over the preset."""
+    start = Policy() if part.preset is None else PRESETS[part.preset].policy
+    written = {name: getattr(part, name) for name in part.written}
+    if "minimum_run" in written:
+        written["minimum_run_seconds"] = written.pop("minimum_run")
+    if "priority_weights" in written:
+        written["priority_weights"] = dict(part.priority_weights)
+    if "fairness_forms" in written:
+        written["fairness_forms"] = {FairnessForm(form): share for form, share in part.fairness_forms.items()}
+    if "reference_host" in written:
+        written["reference_host"] = Resources(part.reference_host.cpu, part.reference_host.memory)
+    return replace(start, **written)
 
 
 def resolve(scenario: Scenario, *, folder: Path | None = None) -> Scenario:
@@ -294,4 +299,5 @@ def _jobs(group: JobClass, start: float) -> Iterable[Job]:
             running=running,
             gate=gate,
             revision=group.revision,
+            service_received_device_seconds=group.received,
         )

@@ -16,11 +16,13 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    field_validator,
     model_serializer,
     model_validator,
 )
 
 from gangplan.domain.policy import Policy
+from gangplan.domain.presets import PRESETS
 from gangplan.planning.scenario.quantities import (
     Count,
     Cpu,
@@ -233,6 +235,10 @@ class NodeGroup(Members):
     revision: str = ""
 
 
+def _time(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
 class QueuePart(Part):
     """A queue; limits hold for its whole subtree.
 
@@ -241,12 +247,17 @@ class QueuePart(Part):
         parent: enclosing queue.
         limit: most devices of all types; None is unlimited, 0 is none at all.
         limits: the same by accelerator type.
+        weight: what it is owed, relative to its siblings.
+        received: what its subtree has received so far, decayed: device-seconds, or device time such as 40h;
+            None: unknown.
     """
 
     name: Name
     parent: Name | None = None
     limit: Whole | None = None
     limits: dict[Name, Whole] = {}
+    weight: Positive = 1.0
+    received: Annotated[NonNegative, BeforeValidator(_time)] | None = None
 
 
 class HostPart(Part):
@@ -256,11 +267,23 @@ class HostPart(Part):
     memory: Memory = _DEFAULTS.reference_host.memory_bytes
 
 
-class PolicyPart(Part):
-    """Weights and limits; the meaning of each stands in :class:`gangplan.domain.policy.Policy`."""
+Form = Literal["WEIGHTS", "LOG", "NEGATIVE_POWER", "DEVICE_TIME", "EFFECTIVE_THROUGHPUT"]
+_FORMS: dict[Form, float] = {"WEIGHTS": 1.0}
 
+
+class PolicyPart(Part):
+    """Weights and limits; the meaning of each stands in :class:`gangplan.domain.policy.Policy`.
+
+    Attributes:
+        preset: name of a policy that holds where nothing is written here; ``gangplan policies`` lists them.
+        fairness_forms: a form's name, or several with their parts.
+    """
+
+    preset: Name | None = None
     size_exponent: NonNegative = _DEFAULTS.size_exponent
     fairness_power: Annotated[NonNegative, Field(le=2)] = _DEFAULTS.fairness_power
+    fairness_forms: Annotated[dict[Form, Annotated[Positive, Field(le=1)]], Field(min_length=1)] = _FORMS
+    queue_fairness_power: Annotated[NonNegative, Field(le=2)] = _DEFAULTS.queue_fairness_power
     priority_weights: dict[int, Positive] = {}
     deadline_weight: NonNegative = _DEFAULTS.deadline_weight
     locality_weight: NonNegative = _DEFAULTS.locality_weight
@@ -270,6 +293,39 @@ class PolicyPart(Part):
     disruption_limit_per_job_hour: Whole | None = _DEFAULTS.disruption_limit_per_job_hour
     hysteresis: Annotated[NonNegative, Field(le=1)] = _DEFAULTS.hysteresis
     reference_host: HostPart = HostPart()
+
+    @field_validator("preset")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and value not in PRESETS:
+            raise ValueError(f"{value!r} is none; there are {', '.join(sorted(PRESETS))}")
+        return value
+
+    @field_validator("fairness_forms", mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {value: 1.0} if isinstance(value, str) else value
+
+    @field_validator("fairness_forms")
+    @classmethod
+    def _at_most_all(cls, value: dict[Form, float]) -> dict[Form, float]:
+        if sum(value.values()) > 1.0 + 1e-9:
+            raise ValueError(f"the parts must add up to at most 1, not {sum(value.values()):g}")
+        return value
+
+    @model_serializer(mode="wrap")
+    def _with_what_differs_from_the_preset(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is written beside a preset says something even where it is the default."""
+        value: dict[str, Any] = handler(self)
+        if self.preset is not None:
+            unsaid = self.written - value.keys() - {"reference_host"}  # the same in all presets
+            value |= {name: getattr(self, name) for name in sorted(unsaid)}
+        return value
+
+    @property
+    def written(self) -> set[str]:
+        """Names of the fields that hold whatever the preset says."""
+        return self.model_fields_set - {"preset"}
 
 
 def _counts_from_range(value: Any) -> Any:
@@ -347,10 +403,6 @@ class RunningPart(Part):
     minimum_run: Duration | None = None
 
 
-def _work(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
 class JobClass(Tasks, Members):
     """A job, or a class of alike jobs.
 
@@ -367,6 +419,7 @@ class JobClass(Tasks, Members):
         done: work done so far.
         fair_progress: work that its fair self has done.
         fair_finish_age: age at which its fair self was done; None: it is not.
+        received: device time that it has held so far, device-seconds or such as 40h; None: unknown.
         deadline: from the start; may have passed.
         restart: time from a stop to useful work again.
         pausable: may be evicted.
@@ -388,10 +441,11 @@ class JobClass(Tasks, Members):
     priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
     age: Duration | None = None
     arrives: Duration = 0.0
-    work: Annotated[NonNegative, BeforeValidator(_work)] | None = None
-    done: Annotated[NonNegative, BeforeValidator(_work)] = 0.0
+    work: Annotated[NonNegative, BeforeValidator(_time)] | None = None
+    done: Annotated[NonNegative, BeforeValidator(_time)] = 0.0
     fair_progress: NonNegative = 0.0
     fair_finish_age: Duration | None = None
+    received: Annotated[NonNegative, BeforeValidator(_time)] | None = None
     deadline: SignedDuration | None = None
     restart: Duration = 0.0
     pausable: bool = True

@@ -66,6 +66,7 @@ def _member(template: Job, name: str, revision: str) -> Job:
         template.gate,
         template.disrupted_at,
         revision,
+        template.service_received_device_seconds,
     )
 
 
@@ -94,6 +95,15 @@ def _read_job(
         fair_progress = fields.real(fair.progress, path, "fair_share.progress", 0.0, limits.WORK)
         if fair.HasField("finish_age"):
             fair_finish_age = fields.duration(fair.finish_age, path, "fair_share.finish_age")
+    received = None
+    if message.HasField("service_received_device_seconds"):
+        received = fields.real(
+            message.service_received_device_seconds,
+            path,
+            "service_received_device_seconds",
+            0.0,
+            limits.WORK,
+        )
     deadline = None
     if message.HasField("deadline"):
         if message.deadline.HasField("time"):
@@ -135,6 +145,7 @@ def _read_job(
         if message.disrupted_at
         else (),
         fields.text(revision, path, "revision") if revision else "",
+        received,
     )
 
 

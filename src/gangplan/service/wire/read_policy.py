@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import FairnessForm, Policy
+from gangplan.domain.presets import PRESETS
 from gangplan.service.wire import limits
+from gangplan.service.wire.enums import read_enum
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_cluster import read_resources
 from gangplan.v1 import policy_pb2
@@ -14,7 +17,12 @@ _DEFAULT = Policy()
 
 
 def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy:
-    """The policy; what is unset has the domain's default (decision 41)."""
+    """The policy; what is unset has the preset's value, or the domain's default (decision 41)."""
+    start = _DEFAULT
+    if message.preset in PRESETS:
+        start = PRESETS[message.preset].policy
+    elif message.preset:
+        fields.refuse(f"{path}preset", f"{message.preset!r} is none; there are {', '.join(sorted(PRESETS))}")
     terms, churn = message.terms, message.churn_limits
     inside = f"{path}terms."
     priorities = dict(sorted(terms.priority.weight_by_priority.items()))
@@ -26,16 +34,16 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
             limits.SMALLEST_FACTOR,
             limits.LARGEST_FACTOR,
         )
-    host = _DEFAULT.reference_host
+    host = start.reference_host
     if message.HasField("reference_host"):
         host = read_resources(message.reference_host, f"{path}reference_host.", fields)
         for name in ("cpu_milli", "memory_bytes"):
             if getattr(message.reference_host, name) == 0:
                 fields.refuse(f"{path}reference_host.{name}", "must be above 0: it sizes CPU-only jobs")
-    limit = _DEFAULT.disruption_limit
+    limit = start.disruption_limit
     if churn.HasField("disruption_limit"):
         limit = fields.integer(churn.disruption_limit, path, "churn_limits.disruption_limit", 0, 2**31 - 1)
-    per_job = _DEFAULT.disruption_limit_per_job_hour
+    per_job = start.disruption_limit_per_job_hour
     if churn.HasField("disruption_limit_per_job_hour"):
         per_job = fields.integer(
             churn.disruption_limit_per_job_hour,
@@ -44,23 +52,28 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
             0,
             2**31 - 1,
         )
-    minimum = _DEFAULT.minimum_run_seconds
+    minimum = start.minimum_run_seconds
     if churn.HasField("minimum_run_time"):
         minimum = fields.duration(churn.minimum_run_time, path, "churn_limits.minimum_run_time")
-    hysteresis = churn.hysteresis if churn.HasField("hysteresis") else _DEFAULT.hysteresis
+    hysteresis = churn.hysteresis if churn.HasField("hysteresis") else start.hysteresis
     exponent = (
-        terms.throughput.size_exponent
-        if terms.throughput.HasField("size_exponent")
-        else _DEFAULT.size_exponent
+        terms.throughput.size_exponent if terms.throughput.HasField("size_exponent") else start.size_exponent
     )
-    power = terms.fairness.power if terms.fairness.HasField("power") else _DEFAULT.fairness_power
-    deadline = terms.deadline.weight if terms.deadline.HasField("weight") else _DEFAULT.deadline_weight
-    locality = terms.locality.weight if terms.locality.HasField("weight") else _DEFAULT.locality_weight
-    switching = terms.switching.weight if terms.switching.HasField("weight") else _DEFAULT.switching_weight
+    power = terms.fairness.power if terms.fairness.HasField("power") else start.fairness_power
+    queue_power = (
+        terms.fairness.queue_power if terms.fairness.HasField("queue_power") else start.queue_fairness_power
+    )
+    deadline = terms.deadline.weight if terms.deadline.HasField("weight") else start.deadline_weight
+    locality = terms.locality.weight if terms.locality.HasField("weight") else start.locality_weight
+    switching = terms.switching.weight if terms.switching.HasField("weight") else start.switching_weight
     return Policy(
         size_exponent=fields.real(exponent, inside, "throughput.size_exponent", 0.0, limits.SIZE_EXPONENT),
         fairness_power=fields.real(power, inside, "fairness.power", 0.0, limits.FAIRNESS_POWER),
-        priority_weights=MappingProxyType(priorities),
+        fairness_forms=_read_forms(terms.fairness, f"{inside}fairness.", fields) or start.fairness_forms,
+        queue_fairness_power=fields.real(
+            queue_power, inside, "fairness.queue_power", 0.0, limits.FAIRNESS_POWER
+        ),
+        priority_weights=MappingProxyType(priorities or dict(start.priority_weights)),
         deadline_weight=fields.real(deadline, inside, "deadline.weight", 0.0, limits.LARGEST_FACTOR),
         locality_weight=fields.real(locality, inside, "locality.weight", 0.0, limits.LARGEST_FACTOR),
         switching_weight=fields.real(switching, inside, "switching.weight", 0.0, limits.LARGEST_FACTOR),
@@ -70,3 +83,31 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         hysteresis=fields.real(hysteresis, path, "churn_limits.hysteresis", 0.0, 1.0),
         reference_host=host,
     )
+
+
+def _read_forms(
+    message: policy_pb2.FairnessTerm, path: str, fields: Fields
+) -> Mapping[FairnessForm, float] | None:
+    """The forms of fairness with their parts; None when nothing is said."""
+    kind = policy_pb2.FairnessForm.DESCRIPTOR
+    if not message.mixture:
+        if not message.form:
+            return None
+        return MappingProxyType({read_enum(FairnessForm, kind, message.form, f"{path}form", fields): 1.0})
+    if message.form:
+        fields.refuse(f"{path}form", "must not be set beside a mixture: name the form there")
+    parts: dict[FairnessForm, float] = {}
+    for index, part in enumerate(message.mixture):
+        here = f"{path}mixture[{index}]."
+        if not part.form:
+            fields.refuse(f"{here}form", "must be set: the form that has this part")
+            continue
+        form = read_enum(FairnessForm, kind, part.form, f"{here}form", fields)
+        if form in parts:
+            fields.refuse(f"{here}form", f"{form.value} has a part already")
+        if not 0.0 < part.part <= 1.0:
+            fields.refuse(f"{here}part", f"must be above 0 and at most 1 for {form.value}, is {part.part:g}")
+        parts[form] = part.part
+    if sum(parts.values()) > 1.0 + 1e-9:
+        fields.refuse(f"{path}mixture", f"the parts must add up to at most 1, not {sum(parts.values()):g}")
+    return MappingProxyType(parts)

@@ -30,7 +30,16 @@ def read_queues(
         limit_of_all = None
         if message.HasField("device_limit"):
             limit_of_all = fields.integer(message.device_limit, here, "device_limit", 0, limits.QUEUE_DEVICES)
-        queues.append(Queue(name, message.parent or None, limit_of_all, MappingProxyType(by_type)))
+        weight, received = 1.0, None
+        if message.HasField("weight"):
+            weight = fields.real(
+                message.weight, here, "weight", limits.SMALLEST_FACTOR, limits.LARGEST_FACTOR
+            )
+        if message.HasField("service_received"):
+            received = fields.real(message.service_received, here, "service_received", 0.0, limits.WORK)
+        queues.append(
+            Queue(name, message.parent or None, limit_of_all, MappingProxyType(by_type), weight, received)
+        )
     parents = {queue.name: queue.parent for queue in queues}
     cycles = find_cycles(parents)
     for index, queue in enumerate(queues):

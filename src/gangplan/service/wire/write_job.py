@@ -47,6 +47,8 @@ def write_job(job: Job, message: job_pb2.Job) -> None:
         message.fair_share.progress = job.fair_progress
     if job.fair_finish_age is not None:
         write_seconds(job.fair_finish_age, message.fair_share.finish_age)
+    if job.service_received_device_seconds is not None:
+        message.service_received_device_seconds = job.service_received_device_seconds
     if job.deadline is not None:
         write_seconds(job.deadline, message.deadline.time)
         message.deadline.kind = job_pb2.DEADLINE_KIND_TARGET

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.service.wire.times import write_seconds
 from gangplan.service.wire.write_cluster import write_resources
 from gangplan.v1 import policy_pb2
@@ -13,9 +13,7 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
     message = policy_pb2.Policy(
         terms=policy_pb2.Terms(
             throughput=policy_pb2.ThroughputTerm(size_exponent=policy.size_exponent),
-            fairness=policy_pb2.FairnessTerm(
-                power=policy.fairness_power, form=policy_pb2.FAIRNESS_FORM_WEIGHTS
-            ),
+            fairness=_write_fairness(policy),
             priority=policy_pb2.PriorityTerm(
                 weight_by_priority=dict(sorted(policy.priority_weights.items()))
             ),
@@ -32,3 +30,18 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
     )
     write_seconds(policy.minimum_run_seconds, message.churn_limits.minimum_run_time)
     return message
+
+
+def _write_fairness(policy: Policy) -> policy_pb2.FairnessTerm:
+    message = policy_pb2.FairnessTerm(power=policy.fairness_power, queue_power=policy.queue_fairness_power)
+    parts = [(form, policy.fairness_forms[form]) for form in FairnessForm if form in policy.fairness_forms]
+    if [part for _, part in parts] == [1.0]:
+        message.form = _number(parts[0][0])
+    else:
+        for form, part in parts:
+            message.mixture.add(form=_number(form), part=part)
+    return message
+
+
+def _number(form: FairnessForm) -> policy_pb2.FairnessForm.ValueType:
+    return policy_pb2.FairnessForm.Value(f"FAIRNESS_FORM_{form.value}")

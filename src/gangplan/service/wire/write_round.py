@@ -60,4 +60,6 @@ def _write_queue(queue: Queue) -> queue_pb2.Queue:
         parent=queue.parent or "",
         device_limit=queue.device_limit,
         device_limit_by_type=dict(sorted(queue.device_limit_by_type.items())),
+        weight=None if queue.weight == 1.0 else queue.weight,
+        service_received=queue.service_received,
     )
