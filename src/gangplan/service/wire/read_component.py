@@ -106,6 +106,7 @@ def _with_profile(like: TaskGroup, name: str) -> TaskGroup:
         like.split,
         like.node_selector,
         like.tolerations,
+        like.device_share,
     )
 
 

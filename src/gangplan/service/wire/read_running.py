@@ -102,5 +102,5 @@ def read_placements(
             )
         seen.add((group, node))
         tasks = fields.integer(message.tasks, here, ".tasks", 1, limits.TASKS)
-        placements.append(_placement(group, node, tasks, tuple(sorted(message.devices[:]))))
+        placements.append(_placement(group, node, tasks, tuple(sorted(message.devices[:])), ()))
     return tuple(placements)
