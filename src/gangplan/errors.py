@@ -11,6 +11,7 @@
     ├── BackendError               a solver crashed, lied, or gave no usable answer
     ├── WorkerError                the solver process died, hung or was ended
     ├── NoVerifiedPlanError        not even keeping everything passes the verifier: a bug
+    ├── BrokenPlanError            a policy's plan breaks a rule
     ├── OverloadedError            too many calls; try again later
     ├── TooManyPlansError          a round is too large to be enumerated
     └── ServiceError               a gRPC call failed (client side)
@@ -97,6 +98,16 @@ class NoVerifiedPlanError(GangplanError):
     """Not even the plan that keeps everything passes the verifier: a bug; please report the round."""
 
     reason = "NO_VERIFIED_PLAN"
+
+
+class BrokenPlanError(GangplanError):
+    """A policy's plan breaks a rule; ``violations`` has all that the verifier found."""
+
+    reason = "BROKEN_PLAN"
+
+    def __init__(self, policy: str, number: int, violations: Sequence[object]) -> None:
+        self.violations = tuple(violations)
+        super().__init__(f"{policy}, round {number}: {'; '.join(str(v) for v in self.violations)}")
 
 
 class OverloadedError(GangplanError):

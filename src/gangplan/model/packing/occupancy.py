@@ -63,6 +63,12 @@ class Occupancy:
             self.free[node] -= amounts
         self._queues.take_kept(c)
 
+    def leave(self, c: int) -> None:
+        """Undo :meth:`stay`: the present place of the running class ``c`` is free."""
+        for node, amounts in self.instance.keep_use[c].items():
+            self.free[node] += amounts
+        self._queues.give_kept(c)
+
     def place_single(self, ahead: IntArray, at: int, crowd: Crowd, fit: Fit) -> tuple[int, list[Single]]:
         """Place the options ``ahead`` from position ``at`` on, up to the next that is no single block.
 

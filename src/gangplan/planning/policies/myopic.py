@@ -1,0 +1,45 @@
+"""The engine, round by round: each round's best plan, as if there were no next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gangplan.domain.plan import RoundResult
+from gangplan.domain.round import Round
+from gangplan.engine.budget import Budget
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.practice import compile_loops
+from gangplan.engine.round import plan_round
+from gangplan.planning.policies.protocol import How
+
+NAME = "myopic"
+ABOUT = "gangplan's plan of each round, weighted by fairness so far; prices carried over"
+
+
+@dataclass(frozen=True, slots=True)
+class Myopic:
+    """Plans each round on its own, warm from the one before.
+
+    Attributes:
+        how: pipeline and budget.
+        name: of the policy.
+    """
+
+    how: How
+    name: str = NAME
+
+    def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
+        """See :meth:`RoundPolicy.decide`."""
+        limit = self.how.time_budget_seconds
+        parameters = PlanParameters(pipeline=self.how.pipeline, seed=self.how.seed)
+        if limit is not None:
+            parameters = replace(parameters, time_budget_seconds=limit)
+        if before is not None:
+            parameters = replace(parameters, warm_start=before.warm_start)
+        compile_loops()
+        return plan_round(round_, parameters, runner=self.how.runner, budget=Budget(limit))
+
+
+def make(how: How) -> Myopic:
+    """The policy."""
+    return Myopic(how)

@@ -1,0 +1,293 @@
+"""One round after another: who is there, what the policy decides, what becomes of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gangplan.domain.cluster import NodeHealth
+from gangplan.domain.plan import Action, Plan, RoundResult, VerdictKind
+from gangplan.domain.round import Round
+from gangplan.errors import BrokenPlanError
+from gangplan.model.verifier.facts import RoundFacts, round_facts
+from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.verify import verify
+from gangplan.planning.policies.protocol import RoundPolicy
+from gangplan.planning.rounds.advance import advanced, begun, counted, started, stopped
+from gangplan.planning.rounds.fair_self import Paces, completed, integrated
+from gangplan.planning.rounds.history import Arrival, History
+from gangplan.planning.rounds.present import present_round
+from gangplan.planning.rounds.state import FairSelf, JobState, State, Totals
+from gangplan.planning.rounds.told import Telling
+
+_STARTS = frozenset({Status.STARTED, Status.MOVED, Status.RESIZED})
+_STOPS = frozenset({Status.EVICTED, Status.MOVED, Status.RESIZED})
+_EDGE = 1e-9
+"""A round begins within so many of its lengths of an arrival: the arrival is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a history is played.
+
+    Attributes:
+        telling: what policies are told of the work.
+        most_rounds: after so many it ends, whoever is left; positive.
+    """
+
+    telling: Telling = Telling()
+    most_rounds: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """One round, for those who watch.
+
+    Attributes:
+        number: of the round, from 0.
+        round: what the policy saw.
+        plan: what it decided.
+        before, after: the world at its beginning and at its end.
+    """
+
+    number: int
+    round: Round
+    plan: Plan
+    before: State
+    after: State
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A history that was played.
+
+    Attributes:
+        history: what was given.
+        policy: name of the policy.
+        settings: how it was played.
+        state: the world at the end.
+        paces: how fast its jobs are alone.
+    """
+
+    history: History
+    policy: str
+    settings: Settings
+    state: State
+    paces: Paces
+
+    @property
+    def finished(self) -> bool:
+        """Whether all jobs have arrived and ended."""
+        return self.state.arrived == len(self.history.arrivals) and not self.state.present
+
+
+def play(
+    history: History,
+    policy: RoundPolicy,
+    settings: Settings | None = None,
+    *,
+    on_round: Callable[[RoundRecord], None] | None = None,
+) -> Played:
+    """Play a history until all its jobs have ended, or for ``settings.most_rounds``.
+
+    Rounds in which nobody is there are skipped, and counted.
+
+    Args:
+        history: what is given.
+        policy: who decides.
+        settings: how it is played.
+        on_round: called after every round that is not skipped.
+
+    Raises:
+        BrokenPlanError: a plan of the policy breaks a rule.
+    """
+    settings = settings or Settings()
+    world = _World(history, policy, settings)
+    state = State(now=history.template.now)
+    while state.totals.rounds < settings.most_rounds:
+        state = world.skip(world.arrive(state))
+        if not state.present:
+            break
+        record = world.step(state)
+        state = record.after
+        if on_round is not None:
+            on_round(record)
+    return Played(history, policy.name, settings, state, world.paces)
+
+
+class _World:
+    """What does not change from round to round."""
+
+    def __init__(self, history: History, policy: RoundPolicy, settings: Settings) -> None:
+        self._history = history
+        self._policy = policy
+        self._settings = settings
+        # Ties by name, so that the order of the list means nothing.
+        self._queue = sorted(history.arrivals, key=lambda a: (a.job.submit_time or 0.0, a.job.name))
+        self._arrivals = {arrival.job.name: arrival for arrival in self._queue}
+        self._devices_per_task = {
+            arrival.job.name: {g.name: g.devices_per_task for g in arrival.job.component.task_groups}
+            for arrival in self._queue
+        }
+        self.paces = Paces(history)
+
+    def arrive(self, state: State) -> State:
+        """Let in who is submitted by now."""
+        edge = state.now + _EDGE * self._length
+        new: list[Arrival] = []
+        while state.arrived + len(new) < len(self._queue):
+            arrival = self._queue[state.arrived + len(new)]
+            if (arrival.job.submit_time or 0.0) > edge:
+                break
+            new.append(arrival)
+        if not new:
+            return state
+        joined = {arrival.job.name: self._begun(arrival, state.now) for arrival in new}
+        return replace(state, jobs={**state.jobs, **joined}, arrived=state.arrived + len(new))
+
+    def _begun(self, arrival: Arrival, now: float) -> JobState:
+        fair = FairSelf(arrival.job.fair_progress, arrival.job.fair_finish_age)
+        return replace(begun(arrival, now), fair=fair, fair_as_told=fair)
+
+    def skip(self, state: State) -> State:
+        """Go on to the next arrival's round when nobody is there; as it is when nobody comes any more."""
+        if state.present or state.arrived == len(self._queue):
+            return state
+        arrival = self._queue[state.arrived].job.submit_time or 0.0
+        empty = max(1, math.ceil((arrival - state.now) / self._length - _EDGE))
+        empty = min(empty, self._settings.most_rounds - state.totals.rounds)
+        totals = state.totals
+        totals = Totals(
+            totals.rounds + empty,
+            totals.skipped + empty,
+            totals.capacity + empty * self._length * self._history.devices,
+        )
+        skipped = replace(state, now=self._start_of(totals.rounds), answer=None, totals=totals)
+        return self.arrive(skipped) if totals.rounds < self._settings.most_rounds else skipped
+
+    def step(self, state: State) -> RoundRecord:
+        """One round.
+
+        Raises:
+            BrokenPlanError: the plan breaks a rule.
+        """
+        round_ = present_round(self._history, self._arrivals, state, self._settings.telling)
+        facts = round_facts(round_)
+        answer = self._policy.decide(round_, state.answer)
+        plan = answer.plan if isinstance(answer, RoundResult) else answer
+        verification = verify(round_, plan, facts)
+        if not verification.valid:
+            raise BrokenPlanError(self._policy.name, state.totals.rounds, verification.violations)
+        actions = {action.job: action for action in plan.actions}
+        hopeless = _hopeless(answer)
+        jobs = dict(state.jobs)
+        for name in state.present:
+            outcome = verification.outcomes[name]
+            job = self._lived(state, name, outcome, actions.get(name))
+            jobs[name] = self._accounted(job, state, name, facts, hopeless=name in hopeless)
+        totals = replace(
+            state.totals,
+            rounds=state.totals.rounds + 1,
+            capacity=state.totals.capacity + self._length * _up(round_),
+        )
+        after = State(
+            now=self._start_of(totals.rounds),
+            jobs=jobs,
+            arrived=state.arrived,
+            answer=answer if isinstance(answer, RoundResult) else None,
+            totals=totals,
+        )
+        return RoundRecord(state.totals.rounds, round_, plan, state, after)
+
+    def _lived(self, state: State, name: str, outcome: Outcome, action: Action | None) -> JobState:
+        """The job through this round: what is done to it, then what it does, then what befalls it."""
+        job, arrival, now, length = state.jobs[name], self._arrivals[name], state.now, self._length
+        job = counted(job, outcome.status, forced=outcome.forced)
+        if outcome.status in _STOPS:
+            job = stopped(job, self._held(name, job), now)
+        if outcome.status in _STARTS:
+            assert action is not None
+            restart = arrival.job.restart_seconds
+            job = started(job, action.placements, outcome.throughput, restart, now)
+        if job.running is None:
+            waited = replace(job.attended, waiting_seconds=job.attended.waiting_seconds + length)
+            return replace(job, attended=waited)
+        job = replace(job, throughput=outcome.throughput)
+        crash = self._crash(job, now)
+        seconds = length if crash is None else crash - now
+        devices = self._held(name, job)
+        job = advanced(job, arrival, devices, now, seconds)
+        if crash is None or job.running is None:
+            return job
+        attended = job.attended
+        attended = replace(
+            attended,
+            forced=attended.forced + 1,
+            waiting_seconds=attended.waiting_seconds + (length - seconds),
+        )
+        return stopped(replace(job, attended=attended), devices, crash)
+
+    def _accounted(
+        self, job: JobState, state: State, name: str, facts: RoundFacts, *, hopeless: bool
+    ) -> JobState:
+        """The job with its fair self, and what the peers' measures need, carried on."""
+        arrival, length = self._arrivals[name], self._length
+        there = len(state.present)
+        seconds = length if job.finished is None else job.finished - state.now
+        share = self.paces.proportional(name, there)
+        alone = (job.run - state.jobs[name].run) / share if share > 0 else 0.0
+        attended = replace(
+            job.attended,
+            contention_seconds=job.attended.contention_seconds + there * seconds,
+            proportional_seconds=job.attended.proportional_seconds + alone,
+        )
+        job = replace(job, attended=attended)
+        if hopeless:
+            return job
+        age = state.now - (arrival.job.submit_time or 0.0)
+        isolated = facts.jobs[name].isolated
+        told = self._settings.telling.work(arrival)
+        fair = integrated(job.fair, arrival.work, isolated, age, length)
+        if job.finished is not None:
+            fair = completed(fair, arrival.work, isolated, age + length)
+        return replace(job, fair=fair, fair_as_told=integrated(job.fair_as_told, told, isolated, age, length))
+
+    def _held(self, name: str, job: JobState) -> int:
+        """Devices that the job holds."""
+        if job.running is None:
+            return 0
+        each = self._devices_per_task[name]
+        return sum(placement.tasks * each.get(placement.group, 0) for placement in job.running.placements)
+
+    def _crash(self, job: JobState, now: float) -> float | None:
+        """When the first of its nodes fails within this round; None: none does."""
+        assert job.running is not None
+        nodes = {placement.node for placement in job.running.placements}
+        times = [
+            max(now, failure.begins)
+            for failure in self._history.failures
+            if failure.node in nodes and now < failure.begins < now + self._length
+        ]
+        return min(times, default=None)
+
+    @property
+    def _length(self) -> float:
+        return self._history.template.round_seconds
+
+    def _start_of(self, number: int) -> float:
+        """When round ``number`` begins; a product, so that no error adds up."""
+        return self._history.template.now + number * self._length
+
+
+def _up(round_: Round) -> int:
+    """Usable devices of nodes that are up."""
+    up = (node for node in round_.cluster.nodes if node.health is NodeHealth.HEALTHY)
+    return sum(node.usable_device_count for node in up)
+
+
+def _hopeless(answer: RoundResult | Plan) -> frozenset[str]:
+    """Jobs that were proved never to fit: their fair selves do not accrue (decision 11)."""
+    if not isinstance(answer, RoundResult):
+        return frozenset()
+    return frozenset(v.job for v in answer.verdicts if v.kind is VerdictKind.NEVER_FITS)

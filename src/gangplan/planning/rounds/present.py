@@ -1,0 +1,51 @@
+"""The round that a policy sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gangplan.domain.cluster import Cluster, NodeHealth
+from gangplan.domain.job import Job
+from gangplan.domain.round import Round
+from gangplan.planning.rounds.history import Arrival, History
+from gangplan.planning.rounds.state import JobState, State
+from gangplan.planning.rounds.told import Telling
+
+
+def present_round(history: History, arrivals: Mapping[str, Arrival], state: State, telling: Telling) -> Round:
+    """What is there at ``state.now``, and what is told of it.
+
+    Args:
+        history: what is given.
+        arrivals: those of the history by name.
+        state: what has happened.
+        telling: what is told of the work.
+    """
+    template = history.template
+    jobs = tuple(_job(arrivals[name], state.jobs[name], telling) for name in state.present)
+    wanted = {group.profile for job in jobs for group in job.component.task_groups}
+    down = {f.node for f in history.failures if f.begins <= state.now < f.ends}
+    nodes = template.cluster.nodes
+    if down:
+        nodes = tuple(
+            replace(node, health=NodeHealth.UNHEALTHY) if node.name in down else node for node in nodes
+        )
+    return replace(
+        template,
+        now=state.now,
+        jobs=jobs,
+        cluster=Cluster(template.cluster.topology, nodes),
+        profiles=tuple(profile for profile in template.profiles if profile.name in wanted),
+    )
+
+
+def _job(arrival: Arrival, state: JobState, telling: Telling) -> Job:
+    return replace(
+        arrival.job,
+        work_done=state.done,
+        work_left=telling.left(arrival, state.done),
+        fair_progress=state.fair_as_told.progress,
+        fair_finish_age=state.fair_as_told.finish_age,
+        running=state.running,
+    )

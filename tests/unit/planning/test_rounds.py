@@ -1,0 +1,254 @@
+"""The loop over rounds, and its measures, on histories that can be worked by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from gangplan.domain.cluster import AcceleratorType, Cluster, Node
+from gangplan.domain.job import Component, Job, TaskGroup
+from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult
+from gangplan.domain.round import Round
+from gangplan.errors import BrokenPlanError, InvalidInputError
+from gangplan.planning import histories, policies
+from gangplan.planning.metrics import jain, job_reports, measure, percentile
+from gangplan.planning.rounds.history import Arrival, Failure, History
+from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
+from gangplan.planning.rounds.told import Telling, Told
+
+D = 300.0
+
+
+def a_job(
+    name: str = "a",
+    *,
+    at: float = 0.0,
+    seconds: float = 900.0,
+    devices: int = 1,
+    restart: float = 0.0,
+    checkpoint: float | None = 0.0,
+    deadline: float | None = None,
+) -> Arrival:
+    """A job that runs for so many seconds on devices of speed 1."""
+    group = TaskGroup(count=devices, allowed_counts=(devices,))
+    job = Job(
+        name,
+        component=Component((group,)),
+        submit_time=at,
+        restart_seconds=restart,
+        deadline=deadline,
+    )
+    return Arrival(job, seconds * devices, checkpoint)
+
+
+def a_history(*arrivals: Arrival, devices: int = 1, failures: tuple[Failure, ...] = ()) -> History:
+    """One node of so many devices, rounds of five minutes, from 0 on."""
+    template = Round(
+        now=0.0,
+        round_seconds=D,
+        cluster=Cluster(nodes=(Node("n", accelerator_type="A", device_count=devices),)),
+        accelerators=(AcceleratorType("A", 1.0),),
+    )
+    return History(template, arrivals, failures)
+
+
+def by(history: History, policy: str = "fifo") -> Played:
+    return play(history, policies.make(policy), Settings(most_rounds=200))
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """Keeps everything, but does what is written for a round."""
+
+    script: dict[int, Plan]
+    name: str = "scripted"
+
+    def decide(self, round_: Round, before: RoundResult | None) -> Plan:
+        del before
+        keep = tuple(
+            Action(f"keep/{job.name}", ActionKind.KEEP, job.name, job.running.placements)
+            for job in round_.jobs
+            if job.running is not None
+        )
+        return self.script.get(round(round_.now / D), Plan(keep))
+
+
+def test_a_job_ends_at_the_exact_second_and_its_devices_wait_for_the_next_round() -> None:
+    state = by(a_history(a_job("a", seconds=400.0), a_job("b", seconds=100.0))).state
+    assert state.jobs["a"].finished == 400.0
+    assert (state.jobs["b"].first_start, state.jobs["b"].finished) == (600.0, 700.0)
+
+
+def test_a_restart_goes_on_in_the_next_round() -> None:
+    state = by(a_history(a_job(seconds=100.0, restart=450.0))).state
+    assert state.jobs["a"].finished == 550.0
+    assert state.jobs["a"].attended.starting == 450.0
+    assert state.jobs["a"].attended.restarting == 0.0
+
+
+def test_a_job_that_comes_within_a_round_waits_for_the_next() -> None:
+    state = by(a_history(a_job(at=10.0, seconds=60.0))).state
+    assert (state.jobs["a"].first_start, state.jobs["a"].finished) == (300.0, 360.0)
+    assert state.totals.skipped == 1
+
+
+@pytest.mark.parametrize(("checkpoint", "lost"), [(0.0, 0.0), (130.0, 40.0), (None, 300.0)])
+def test_a_crash_throws_away_what_no_checkpoint_has(checkpoint: float | None, lost: float) -> None:
+    """It runs from 0 on, and its node fails at 300 + 0 for a moment within the second round."""
+    job = a_job(seconds=500.0, checkpoint=checkpoint)
+    state = by(a_history(job, failures=(Failure("n", 300.0 + 1e-3, 301.0),))).state
+    assert state.jobs["a"].lost == pytest.approx(lost, abs=2e-3)
+    assert state.jobs["a"].finished == pytest.approx(600.0 + 200.0 + lost, abs=2e-3)
+    assert state.jobs["a"].attended.forced == 1
+
+
+def test_a_node_that_is_down_holds_nothing() -> None:
+    found = by(a_history(a_job(seconds=500.0), failures=(Failure("n", 300.0, 1000.0),)))
+    spans = found.state.jobs["a"].spans
+    assert [(span.begins, span.ends) for span in spans] == [(0.0, 300.0), (1200.0, 1400.0)]
+    assert found.state.totals.capacity == 2 * D
+
+
+def test_a_plan_that_breaks_a_rule_ends_the_run() -> None:
+    action = Action("place/a", ActionKind.PLACE, "a", ())
+    with pytest.raises(BrokenPlanError, match="scripted, round 0"):
+        play(a_history(a_job()), Scripted({0: Plan((action,))}))
+
+
+def test_what_a_policy_remembers_is_its_own_answer() -> None:
+    seen: list[RoundRecord] = []
+    play(a_history(a_job(seconds=650.0)), policies.make("myopic"), on_round=seen.append)
+    assert [record.before.answer is None for record in seen] == [True, False, False]
+    assert seen[1].before.answer == seen[0].after.answer
+
+
+def test_two_jobs_on_one_device_by_hand() -> None:
+    """a runs 0 to 600, b 600 to 1200; alone each would have half the device while both are there.
+
+    The fair selves do 150 of their 600 units a round until a has ended in the third round, when b alone gets
+    all of it: a's is done after four rounds, which with half the device is never known, since a ended after
+    two; at the pace of its last round, 0.5 a second, it needs 600 more seconds: 1200. b's has done 300 by
+    600 and then works at full pace: done at 900.
+    """
+    found = by(a_history(a_job("a", seconds=600.0), a_job("b", seconds=600.0)))
+    jobs = {report.name: report for report in job_reports(found)}
+    assert found.state.jobs["a"].fair.finish_age == 1200.0
+    assert found.state.jobs["b"].fair.finish_age == 900.0
+    assert jobs["a"].rho == 600.0 / 1200.0
+    assert jobs["b"].rho == 1200.0 / 900.0
+    # Gavel: the work of each round at the share of that round. a: 600 units at half; b: 600 at the whole.
+    assert jobs["a"].rho_gavel == 600.0 / 1200.0
+    assert jobs["b"].rho_gavel == 1200.0 / 600.0
+    # Shockwave: two jobs for one device in all; on average 2, and 1.5 while b was there.
+    assert (jobs["a"].rho_shockwave, jobs["b"].rho_shockwave) == (0.5, 1.0)
+    assert (jobs["a"].rho_shockwave_themis, jobs["b"].rho_shockwave_themis) == (0.5, 1200 / (600 * 1.5))
+    # Sia: on 1/2 and on 1/1.5 of the device.
+    assert jobs["a"].rho_sia == pytest.approx(600.0 / 1200.0)
+    assert jobs["b"].rho_sia == pytest.approx(1200.0 / 900.0)
+    figures = measure(found)
+    assert (figures.completion_mean, figures.makespan, figures.allocated) == (900.0, 1200.0, 1.0)
+    assert figures.rho is not None
+    assert (figures.rho.worst, figures.rho.share_unfair) == (1200.0 / 900.0, 0.5)
+
+
+def test_deadlines_count_when_they_are_met_to_the_second() -> None:
+    found = by(
+        a_history(
+            a_job("a", seconds=600.0, deadline=600.0),
+            a_job("b", seconds=600.0, deadline=1199.0),
+            a_job("c", seconds=1.0),
+        )
+    )
+    kinds = measure(found).deadlines
+    assert {kind: (each.jobs, each.met) for kind, each in kinds.items()} == {"deadline": (2, 1)}
+
+
+def test_who_is_left_at_the_limit_is_said() -> None:
+    found = play(a_history(a_job(seconds=1000.0), a_job("b")), policies.make("fifo"), Settings(most_rounds=2))
+    figures = measure(found)
+    assert (found.finished, figures.unfinished, figures.completion_mean, figures.rho) == (
+        False,
+        2,
+        None,
+        None,
+    )
+    assert figures.queueing_p99 == 2 * D
+
+
+def test_the_rounds_of_nobody_are_skipped_and_counted() -> None:
+    seen: list[RoundRecord] = []
+    found = play(
+        a_history(a_job("a", seconds=10.0), a_job("b", at=3001.0, seconds=10.0)),
+        policies.make("fifo"),
+        on_round=seen.append,
+    )
+    assert [record.number for record in seen] == [0, 11]
+    assert (found.state.totals.rounds, found.state.totals.skipped) == (12, 10)
+    assert found.state.totals.capacity == 12 * D
+
+
+def test_noise_is_the_same_for_everybody_and_within_its_bounds() -> None:
+    arrivals = [a_job(f"j{i}") for i in range(200)]
+    telling = Telling(Told.NOISY, noise=0.3, seed=1)
+    factors = [(telling.work(arrival) or 0.0) / arrival.work for arrival in arrivals]
+    assert factors == [(telling.work(arrival) or 0.0) / arrival.work for arrival in arrivals]
+    assert 0.7 <= min(factors) < 0.75
+    assert 1.25 < max(factors) <= 1.3
+    assert telling.left(arrivals[0], 1e9) == 0.05 * (telling.work(arrivals[0]) or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("history", "word"),
+    [
+        (lambda: a_history(a_job(), a_job()), "twice"),
+        (lambda: a_history(replace(a_job(), work=0.0)), "no work"),
+        (lambda: a_history(a_job(), failures=(Failure("x", 0.0, 1.0),)), "no node"),
+        (lambda: a_history(a_job(), failures=(Failure("n", 1.0, 1.0),)), "ends before"),
+        (lambda: histories.named("S/1"), "neither"),
+        (lambda: histories.large("Q"), "not one of"),
+        (lambda: policies.make("nobody"), "there are: fifo"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(history: object, word: str) -> None:
+    assert callable(history)
+    with pytest.raises(InvalidInputError, match=word):
+        history()
+
+
+def test_a_large_history_has_the_load_that_it_says() -> None:
+    for load in (0.9, 1.1):
+        history = histories.large("S", load=load, rounds=100, seed=3)
+        speed = {"gen4": 1.0, "gen3": 0.55, "gen2": 0.32, "gen1": 0.16}
+        power = sum(n.device_count * speed[str(n.accelerator_type)] for n in history.template.cluster.nodes)
+        assert all(0 <= (a.job.submit_time or 0) - history.template.now <= 100 * D for a in history.arrivals)
+        by_name = {p.name: p.throughput for p in history.template.profiles}
+        asked = 0.0
+        for arrival in history.arrivals:
+            count = arrival.job.component.task_groups[0].count
+            cells = by_name[arrival.job.name].items()
+            best = max(x for (_, tasks, _), x in cells if tasks == count)
+            asked += count * arrival.work / best
+        assert asked / (power * 100 * D) == pytest.approx(load, rel=0.1)
+
+
+def test_small_histories_have_what_policies_can_be_told_apart_by() -> None:
+    found = [histories.small(seed) for seed in range(200)]
+    assert all(2 <= len(h.template.cluster.nodes) <= 4 and 5 <= len(h.arrivals) <= 15 for h in found)
+    jobs = [arrival for history in found for arrival in history.arrivals]
+    gangs = sum(arrival.job.component.task_groups[0].count > 1 for arrival in jobs)
+    assert 0.5 < gangs / len(jobs) < 0.9
+    assert 0.25 < sum(arrival.job.deadline is not None for arrival in jobs) / len(jobs) < 0.4
+
+
+def test_percentile_and_jain() -> None:
+    assert [percentile([3.0, 1.0, 2.0, 4.0], share) for share in (0.5, 0.75, 0.99, 0.0)] == [
+        2.0,
+        3.0,
+        4.0,
+        1.0,
+    ]
+    assert percentile([], 0.5) is None
+    assert jain([2.0, 2.0]) == 1.0
+    assert jain([1.0, 0.0]) == 0.5
+    assert jain([0.0]) is None
