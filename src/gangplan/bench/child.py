@@ -39,6 +39,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench.filling.measure import measure as measure_filling
 
         return [measure_filling(run)]
+    if kind is Kind.HISTORIES:
+        from gangplan.bench import histories
+
+        return [histories.measure(run)]
     from gangplan.bench import others
 
     return others.measure(run)

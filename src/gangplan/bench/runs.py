@@ -52,6 +52,8 @@ class Kind(Enum):
     """Many rounds of one cluster, with noise."""
     FILL = "fill"
     """A cluster filled by arrivals that never leave."""
+    HISTORIES = "histories"
+    """Whole histories, round by round, under one policy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A suite's file::
 
     title = "..."                # one line
-    kind = "rounds"              # or "models", "formulations", "churn", "fill"
+    kind = "rounds"              # or "models", "formulations", "churn", "fill", "histories"
     require = "OPTIMAL"          # optional: the status that every row must have
 
     [[group]]                    # the product of all lists
@@ -93,7 +93,7 @@ class Suite(_Strict):
 
     name: str
     title: str = ""
-    kind: Literal["rounds", "models", "formulations", "churn", "fill"] = "rounds"
+    kind: Literal["rounds", "models", "formulations", "churn", "fill", "histories"] = "rounds"
     require: Literal["", "OPTIMAL", "FEASIBLE"] = ""
     group: tuple[Group, ...] = ()
     growth: Growth | None = None

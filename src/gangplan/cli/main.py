@@ -58,7 +58,7 @@ def application(verb: str | None = None) -> typer.Typer:
     """
     import typer
 
-    from gangplan.cli import bench, check, import_trace, scenario, serve, solve, solvers
+    from gangplan.cli import bench, check, import_trace, scenario, serve, simulate, solve, solvers
 
     app = _typer(help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.")
 
@@ -81,7 +81,13 @@ def application(verb: str | None = None) -> typer.Typer:
     ) -> None:
         del version
 
-    verbs: tuple[Callable[..., Any], ...] = (serve.serve, solve.solve, check.check, solvers.solvers)
+    verbs: tuple[Callable[..., Any], ...] = (
+        serve.serve,
+        solve.solve,
+        simulate.simulate,
+        check.check,
+        solvers.solvers,
+    )
     for command in verbs:
         name = command.__name__
         app.command(name, help=command.__doc__)(command if verb in (None, name) else _never_called)

@@ -36,6 +36,7 @@ LARGEST_SHARE = 0.1
 """Share of the jobs, those that ask for most devices, that are called the largest gangs."""
 UNFAIR, UNFAIR_SHOCKWAVE = 1.0, 1.05
 """Above these a ratio counts as unfair."""
+_A_GANG = 2
 _ROUNDING = 1e-6
 
 
@@ -129,8 +130,8 @@ class Metrics:
         queueing_mean, queueing_p99: from submission to first start, seconds.
         waiting_mean: holding nothing, seconds.
         largest_queueing_mean, largest_queueing_worst: from submission to first start of the largest gangs,
-            the tenth of the jobs that ask for most devices and all that ask for as many; one that never
-            started has waited until the end.
+            the tenth of the jobs that ask for most devices and all that ask for as many, if for more than
+            one; who never started has waited until the end.
         rho, rho_gavel, rho_shockwave, rho_shockwave_themis, rho_sia: see the module's text.
         deadlines: by kind; one that is still open counts as missed.
         allocated, busy, useful: shares of the device-seconds of all rounds: held, worked, and worked on what
@@ -330,12 +331,12 @@ def _sia(played: Played, arrival: Arrival, state: JobState, completion: float | 
 
 
 def _largest(reports: Sequence[JobReport]) -> list[JobReport]:
-    """The tenth of the jobs that ask for most devices, and all that ask for as many."""
+    """The tenth of the jobs that ask for most devices, and all that ask for as many, if for more than one."""
     if not reports:
         return []
     ordered = sorted((report.size for report in reports), reverse=True)
     least = ordered[max(0, math.ceil(LARGEST_SHARE * len(ordered)) - 1)]
-    return [report for report in reports if report.size >= least]
+    return [report for report in reports if report.size >= max(least, _A_GANG)]
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -117,6 +117,7 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _queues(scenario)
     yield from _profiles(scenario)
     yield from _jobs(scenario)
+    yield from _simulation(scenario)
     if scenario.expected is not None:
         yield from _expected(scenario, scenario.expected)
 
@@ -320,13 +321,23 @@ def _jobs(scenario: Scenario) -> Iterator[Problem]:
             level = getattr(job, field)
             if level is not None and level not in levels:
                 yield (*path, field), did_you_mean(level, levels, "level")
-        if job.age is not None and job.arrives:
+        if job.age is not None and (job.arrives or job.every):
             yield (*path, "age"), "a job that has yet to arrive has no `age`"
         if job.running is not None and job.arrives:
             yield (*path, "running"), "a job that has yet to arrive does not run"
         yield from _roles(path, job, scenario)
         if job.running is not None:
             yield from _running(path, job, groups, held)
+
+
+def _simulation(scenario: Scenario) -> Iterator[Problem]:
+    if not scenario.simulation.failures or isinstance(scenario.source, OpenbSource):
+        return
+    nodes = {name for group in scenario.nodes for name in _node_names(scenario, group)}
+    for number, failure in enumerate(scenario.simulation.failures):
+        if failure.node not in nodes:
+            path: Path = ("simulation", "failures", number, "node")
+            yield path, did_you_mean(failure.node, nodes, "node")
 
 
 def _node_names(scenario: Scenario, group: NodeGroup) -> Iterator[str]:

@@ -103,9 +103,7 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             Queue(queue.name, queue.parent, queue.limit, dict(queue.limits), queue.weight, queue.received)
             for queue in scenario.queues
         ),
-        jobs=tuple(
-            job for group in scenario.jobs if start + group.arrives <= now for job in _jobs(group, start)
-        ),
+        jobs=tuple(job for group in scenario.jobs for job in _jobs(group, start, now)),
         profiles=tuple(
             ThroughputProfile(
                 name,
@@ -259,17 +257,13 @@ def _from(start: float, offset: float | None) -> float | None:
     return None if offset is None else start + offset
 
 
-def _jobs(group: JobClass, start: float) -> Iterable[Job]:
+def _jobs(group: JobClass, start: float, now: float) -> Iterable[Job]:
+    """The members of a class that have arrived by ``now``."""
     component = Component(
         task_groups=tuple(_task_group(role) for role in group.roles),
         required_level=group.required,
         preferred_level=group.preferred,
     )
-    submitted = None
-    if group.age is not None:
-        submitted = start - group.age
-    elif group.arrives:
-        submitted = start + group.arrives
     running = None
     if group.running is not None:
         running = Running(
@@ -281,7 +275,13 @@ def _jobs(group: JobClass, start: float) -> Iterable[Job]:
         )
     gate = Gate(group.held, _from(start, group.not_before), tuple(sorted(set(group.after))), group.held_time)
     capabilities = Capabilities(pausable=group.pausable, movable=group.movable, resizable=group.resizable)
-    for name in group.numbered_names():
+    for number, name in enumerate(group.numbered_names()):
+        arrives = group.arrives + number * group.every
+        if start + arrives > now:
+            return
+        submitted = None if group.age is None else start - group.age
+        if arrives:
+            submitted = start + arrives
         yield Job(
             name=name,
             component=component,

@@ -415,6 +415,7 @@ class JobClass(Tasks, Members):
         priority: class; the policy gives its weight.
         age: time since submission; None: unknown.
         arrives: from the start until it is submitted; earlier rounds do not see it.
+        every: between the arrivals of two members of the class, one after another in their order.
         work: left to do, in units of the profile, or (without one) in time on one reference device.
         done: work done so far.
         fair_progress: work that its fair self has done.
@@ -422,6 +423,8 @@ class JobClass(Tasks, Members):
         received: device time that it has held so far, device-seconds or such as 40h; None: unknown.
         deadline: from the start; may have passed.
         restart: time from a stop to useful work again.
+        checkpoint_every: useful running time between two checkpoints, in a simulation; 0: nothing is ever
+            lost; None: as ``simulation`` says.
         pausable: may be evicted.
         movable: may be migrated.
         resizable: may be given another number of tasks.
@@ -441,6 +444,7 @@ class JobClass(Tasks, Members):
     priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
     age: Duration | None = None
     arrives: Duration = 0.0
+    every: Duration = 0.0
     work: Annotated[NonNegative, BeforeValidator(_time)] | None = None
     done: Annotated[NonNegative, BeforeValidator(_time)] = 0.0
     fair_progress: NonNegative = 0.0
@@ -448,6 +452,7 @@ class JobClass(Tasks, Members):
     received: Annotated[NonNegative, BeforeValidator(_time)] | None = None
     deadline: SignedDuration | None = None
     restart: Duration = 0.0
+    checkpoint_every: Duration | None = None
     pausable: bool = True
     movable: bool = True
     resizable: bool = True
@@ -571,6 +576,42 @@ ProfileCells = dict[Name, dict[Name, dict[int, NonNegative]]]
 """Work per second by accelerator type, scope and number of tasks."""
 
 
+class FailurePart(Part):
+    """A node that fails for a time, in a simulation.
+
+    Attributes:
+        node: its name.
+        at: from the start.
+        lasts: until it runs again.
+    """
+
+    node: Name
+    at: Duration
+    lasts: PositiveDuration
+
+
+class SimulationPart(Part):
+    """What becomes of the jobs, for ``gangplan simulate``.
+
+    Attributes:
+        told: what policies are told of the work left (decision 15): ``exact``; ``noisy``, off by up to
+            ``noise`` either way; ``unknown``, nothing.
+        noise: largest relative error of ``noisy``.
+        seed: of these errors.
+        rounds: after so many it ends, whoever is left.
+        checkpoint_every: of jobs that do not say; None: they take no checkpoint, and a stop throws away all
+            since their start.
+        failures: nodes that fail.
+    """
+
+    told: Literal["exact", "noisy", "unknown"] = "exact"
+    noise: Annotated[NonNegative, Field(lt=1)] = 0.3
+    seed: Whole = 0
+    rounds: Count = 10_000
+    checkpoint_every: Duration | None = None
+    failures: list[FailurePart] = []
+
+
 class Scenario(Part):
     """A whole scenario file.
 
@@ -590,6 +631,7 @@ class Scenario(Part):
         profiles: measured throughput by name.
         policy: weights and limits.
         jobs: running and waiting.
+        simulation: what becomes of them.
         expected: the known best answer.
     """
 
@@ -607,4 +649,5 @@ class Scenario(Part):
     profiles: dict[Name, ProfileCells] = {}
     policy: PolicyPart = PolicyPart()
     jobs: list[JobClass] = []
+    simulation: SimulationPart = SimulationPart()
     expected: Expected | None = None

@@ -1,0 +1,132 @@
+"""Histories played round by round under one policy: a row each, or one for a batch of small ones.
+
+``S/300/100/seed0`` is the history of that name (:mod:`gangplan.planning.histories`); ``small/50/seed3`` are
+the fifty small ones with seeds 150 to 199, each played on its own: the row's figures are the means over them,
+its counts their sums, its worst rho the worst of all, and ``each`` has what pairs with other policies.
+
+``who`` is the policy. ``options`` may set ``told`` (``exact``, ``noisy``, ``unknown``: decision 15; every row
+says it), ``noise``, ``rounds`` after which it ends, and ``steps``: of gangplan's own policies, ``greedy``
+without a time budget, so that a row repeats exactly, or ``auto`` with the run's time limit for each round.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from gangplan.bench import machine
+from gangplan.bench.runs import Row, Run, Status
+from gangplan.errors import BrokenPlanError
+from gangplan.planning import histories, policies
+from gangplan.planning.metrics import Metrics
+from gangplan.planning.metrics import measure as measured
+from gangplan.planning.rounds.history import History
+from gangplan.planning.rounds.loop import Settings, play
+from gangplan.planning.rounds.told import Telling, Told
+
+MOST_ROUNDS = 2000
+_MEANS = (
+    *("completion_mean", "completion_p99", "makespan", "queueing_mean", "waiting_mean"),
+    *(
+        "largest_queueing_mean",
+        "largest_queueing_worst",
+        "allocated",
+        "busy",
+        "useful",
+        "lost_gpu_hours",
+        "jain",
+    ),
+)
+_SUMS = ("jobs", "unfinished", "rounds", "evictions", "moves", "resizes", "forced")
+_RATIOS = ("rho", "rho_gavel", "rho_shockwave", "rho_shockwave_themis", "rho_sia")
+
+
+def measure(run: Run) -> Row:
+    """The row of a run.
+
+    Raises:
+        InvalidInputError: there is no such history or policy.
+    """
+    telling = Telling(
+        Told(run.options.get("told", Told.EXACT.value)),
+        noise=float(run.options.get("noise", 0.3)),
+        seed=run.seed,
+    )
+    settings = Settings(telling, int(run.options.get("rounds", MOST_ROUNDS)))
+    asks = run.options.get("steps", "greedy") != "greedy"
+    how = policies.How(
+        pipeline="auto" if asks else "greedy", time_budget_seconds=run.time_limit_s if asks else None
+    )
+    policy = policies.make(run.who, how)
+    calibration = [machine.calibrate()]
+    found: list[Metrics] = []
+    began, spent = time.perf_counter(), time.process_time()
+    try:
+        for history in played_for(run.instance):
+            found.append(measured(play(history, policy, settings)))  # noqa: PERF401 - an error keeps its place
+    except BrokenPlanError as error:
+        return {"status": Status.WRONG.value, "error": str(error)}
+    spent, wall = time.process_time() - spent, time.perf_counter() - began
+    calibration.append(machine.calibrate())
+    return {
+        "status": Status.FEASIBLE.value,
+        "told": telling.told.value,
+        "noise": telling.noise if telling.told is Told.NOISY else 0.0,
+        "histories": len(found),
+        **summary(found),
+        "each": [_brief(metrics) for metrics in found] if len(found) > 1 else None,
+        "cpu_s": spent,
+        "wall_s": wall,
+        "cpu_per_round_s": spent / max(1, sum(metrics.rounds for metrics in found)),
+        "calibration_s": calibration,
+    }
+
+
+def played_for(instance: str) -> list[History]:
+    """The histories of an instance's name.
+
+    Raises:
+        InvalidInputError: there is no such history.
+    """
+    match = re.fullmatch(r"small/(\d{1,4})/seed(\d{1,6})", instance)
+    if match is None:
+        return [histories.named(instance)]
+    count, first = int(match[1]), int(match[1]) * int(match[2])
+    return [histories.small(seed) for seed in range(first, first + count)]
+
+
+def summary(found: Sequence[Metrics]) -> dict[str, Any]:
+    """Means of means, sums of counts, and the worst of the worst."""
+    row: dict[str, Any] = {name: _mean([getattr(one, name) for one in found]) for name in _MEANS}
+    row |= {name: sum(getattr(one, name) for one in found) for name in _SUMS}
+    for name in _RATIOS:
+        ratios = [ratio for one in found if (ratio := getattr(one, name)) is not None]
+        row[f"{name}_mean"] = _mean([ratio.mean for ratio in ratios])
+        row[f"{name}_worst_mean"] = _mean([ratio.worst for ratio in ratios])
+        row[f"{name}_worst"] = max((ratio.worst for ratio in ratios), default=None)
+        row[f"{name}_share_unfair"] = _mean([ratio.share_unfair for ratio in ratios])
+    kinds = sorted({kind for one in found for kind in one.deadlines})
+    row["deadlines"] = {
+        kind: {
+            "jobs": sum(one.deadlines[kind].jobs for one in found if kind in one.deadlines),
+            "met": sum(one.deadlines[kind].met for one in found if kind in one.deadlines),
+        }
+        for kind in kinds
+    }
+    return row
+
+
+def _brief(metrics: Metrics) -> list[float | None]:
+    """Worst and mean rho, mean completion time, mean wait of the largest gangs, deadlines met, moves."""
+    rho = metrics.rho
+    met = sum(kind.met for kind in metrics.deadlines.values())
+    worst, mean = (None, None) if rho is None else (rho.worst, rho.mean)
+    return [worst, mean, metrics.completion_mean, metrics.largest_queueing_mean, met, metrics.moves]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
