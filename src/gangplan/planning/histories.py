@@ -28,7 +28,10 @@ from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
 from gangplan.errors import FieldViolation, InvalidInputError
-from gangplan.planning.generate import NOW, ROUND_SECONDS, SIZES, SPEEDS, TYPES, generate
+from gangplan.planning.generate import SIZES, TYPES, generate
+from gangplan.planning.generate.as_round import NOW
+from gangplan.planning.generate.past import ROUND_SECONDS
+from gangplan.planning.generate.site import SPEEDS
 from gangplan.planning.rounds.history import Arrival, Failure, History
 
 SMALL = "small"

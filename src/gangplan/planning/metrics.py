@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gangplan.domain.job import Job
+from gangplan.model.verifier.gates import counted_age
 from gangplan.planning.rounds.history import Arrival
 from gangplan.planning.rounds.loop import Played
 from gangplan.planning.rounds.state import JobState
@@ -266,7 +267,7 @@ def _report(played: Played, arrival: Arrival) -> JobReport:
         completion=completion,
         queueing=None if state.first_start is None else max(0.0, state.first_start - start - submitted),
         waiting=attended.waiting_seconds,
-        rho=_over(completion, state.fair.finish_age),
+        rho=_over(_counted(job, state), state.fair.finish_age),
         rho_gavel=_over(completion, attended.proportional_seconds),
         rho_shockwave=_shockwave(played, arrival, completion, _static_contention(played)),
         rho_shockwave_themis=_shockwave(played, arrival, completion, _mean_contention(played, state, here)),
@@ -284,6 +285,12 @@ def _report(played: Played, arrival: Arrival) -> JobReport:
         forced=attended.forced,
         service=attended.held / (size * here) if size * here > 0 else 0.0,
     )
+
+
+def _counted(job: Job, state: JobState) -> float | None:
+    """Completion time without that before ``not_before`` and behind the gate, which does not count."""
+    seen = replace(job, gate=replace(job.gate, held_seconds=state.held_seconds))
+    return None if state.finished is None else counted_age(seen, state.finished)
 
 
 def _kind(job: Job) -> str:

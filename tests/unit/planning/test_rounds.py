@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 import pytest
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
-from gangplan.domain.job import Component, Job, TaskGroup
+from gangplan.domain.job import Component, Gate, Job, TaskGroup
 from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult
 from gangplan.domain.round import Round
-from gangplan.errors import BrokenPlanError, InvalidInputError
+from gangplan.errors import BrokenPlanError, InvalidInputError, ScenarioError
 from gangplan.planning import histories, policies
 from gangplan.planning.metrics import jain, job_reports, measure, percentile
 from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
 from gangplan.planning.rounds.told import Telling, Told
+from gangplan.planning.scenario import expand, history, loads
 
 D = 300.0
 
@@ -164,6 +165,19 @@ def test_deadlines_count_when_they_are_met_to_the_second() -> None:
     assert {kind: (each.jobs, each.met) for kind, each in kinds.items()} == {"deadline": (2, 1)}
 
 
+def test_time_behind_the_gate_does_not_count() -> None:
+    """b may start when a is done, at 400, and not before 300: it counts from 600 on."""
+    later = a_job("b", seconds=60.0)
+    gate = Gate(not_before=300.0, after_jobs=("a",))
+    later = replace(later, job=replace(later.job, gate=gate))
+    for policy in ("fifo", "myopic"):
+        found = by(a_history(a_job("a", seconds=400.0), later, devices=2), policy)
+        job = found.state.jobs["b"]
+        assert (job.first_start, job.held_seconds, job.finished) == (600.0, 300.0, 660.0)
+        assert job.fair.finish_age == 60.0
+        assert job_reports(found)[1].rho == 1.0
+
+
 def test_who_is_left_at_the_limit_is_said() -> None:
     found = play(a_history(a_job(seconds=1000.0), a_job("b")), policies.make("fifo"), Settings(most_rounds=2))
     figures = measure(found)
@@ -252,3 +266,45 @@ def test_percentile_and_jain() -> None:
     assert jain([2.0, 2.0]) == 1.0
     assert jain([1.0, 0.0]) == 0.5
     assert jain([0.0]) is None
+
+
+SCENARIO = """\
+gangplan: scenario/v1
+settings: {round: 5m, horizon: 30m}
+accelerators: {A: 1.0}
+nodes: [{name: n, type: A, gpus: 2}]
+jobs:
+  - {name: "j-{}", count: 3, every: 10m, arrives: 1m, gpus: 1, work: 7m, checkpoint_every: 2m}
+  - {name: old, age: 1h, gpus: 1, work: 20m, done: 10m,
+     running: {where: {n: [0]}, since: 30m, checkpoint: 1m}}
+simulation: {checkpoint_every: 3m, failures: [{node: n, at: 2h, lasts: 5m}]}
+"""
+
+
+def test_a_scenario_is_a_history() -> None:
+    scenario = loads(SCENARIO)
+    found = history(scenario)
+    start = found.template.now
+    jobs = {arrival.job.name: arrival for arrival in found.arrivals}
+    assert [(a.job.submit_time or 0) - start for a in found.arrivals] == [60.0, 660.0, 1260.0, -3600.0]
+    assert (jobs["j-1"].checkpoint_seconds, jobs["old"].checkpoint_seconds) == (120.0, 180.0)
+    assert (jobs["old"].work, jobs["old"].job.work_done) == (1800.0, 600.0)
+    assert found.failures == (Failure("n", start + 7200.0, start + 7500.0),)
+    assert [len(expand(scenario, at=0).jobs), len(found.template.jobs)] == [1, 0]
+    played = by(found)
+    assert played.finished
+    assert (played.state.jobs["old"].finished or 0) - start == 1200.0
+    assert played.state.jobs["old"].attended.forced == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("work: 7m, ", "", "work"),
+        ("node: n,", "node: m,", "no node is named 'm'"),
+        ("age: 1h", "age: 1h, every: 1m", "`age`"),
+    ],
+)
+def test_a_scenario_that_cannot_be_played_says_why(old: str, new: str, word: str) -> None:
+    with pytest.raises(ScenarioError, match=word):
+        history(loads(SCENARIO.replace(old, new)))

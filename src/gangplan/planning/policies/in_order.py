@@ -35,12 +35,13 @@ def serve_in_order(round_: Round, rank: Rank, *, preempt: bool, lease_seconds: f
 
 
 def attained(instance: Instance, j: int) -> float:
-    """Service that the job has had: device-seconds at its reference throughput.
+    """Service that the job has had, device-seconds held (Tiresias, Gu et al., NSDI 2019, section 3.1).
 
-    Attained service as in Tiresias (Gu et al., NSDI 2019, section 3.1), by the work that is done: what was
-    thrown away does not count.
+    Where nobody says, by the work that is done, at its reference throughput.
     """
     job = instance.jobs[j]
+    if job.service_received_device_seconds is not None:
+        return job.service_received_device_seconds
     reference = _reference(instance, job)
     return job.work_done / reference * _devices(job) if reference > 0 else 0.0
 

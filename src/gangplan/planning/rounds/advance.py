@@ -16,6 +16,7 @@ from gangplan.model.verifier.outcome import Status
 from gangplan.planning.rounds.history import Arrival
 from gangplan.planning.rounds.state import JobState, Span
 
+_HOUR = 3600.0
 _ALMOST = 1e-9
 """A checkpoint that is due within so many of its intervals is taken."""
 
@@ -23,7 +24,13 @@ _ALMOST = 1e-9
 def begun(arrival: Arrival, now: float) -> JobState:
     """The job when it arrives, or as the history finds it at its beginning."""
     job = arrival.job
-    state = JobState(done=job.work_done, safe=job.work_done, run=job.work_done)
+    state = JobState(
+        done=job.work_done,
+        safe=job.work_done,
+        run=job.work_done,
+        held_seconds=job.gate.held_seconds,
+        disrupted_at=job.disrupted_at,
+    )
     if job.running is None:
         return state
     began = now if job.running.started_at is None else job.running.started_at
@@ -34,7 +41,7 @@ def begun(arrival: Arrival, now: float) -> JobState:
     return replace(state, running=running, first_start=began)
 
 
-def stopped(state: JobState, devices: int, at: float) -> JobState:
+def stopped(state: JobState, devices: float, at: float) -> JobState:
     """The job after a stop: what it did since its last checkpoint is lost, and its span is closed.
 
     Args:
@@ -65,9 +72,12 @@ def started(
     )
 
 
-def counted(state: JobState, status: Status, *, forced: bool) -> JobState:
+def counted(state: JobState, status: Status, now: float, *, forced: bool) -> JobState:
     """The job with what was done to it counted."""
     attended = state.attended
+    if not forced and status in (Status.EVICTED, Status.MOVED, Status.RESIZED):
+        lately = tuple(time for time in state.disrupted_at if now - time < _HOUR)
+        state = replace(state, disrupted_at=(*lately, now))
     if forced and status in (Status.EVICTED, Status.MOVED, Status.RESIZED):
         attended = replace(attended, forced=attended.forced + 1)
     elif status is Status.EVICTED:
@@ -79,7 +89,7 @@ def counted(state: JobState, status: Status, *, forced: bool) -> JobState:
     return replace(state, attended=attended)
 
 
-def advanced(state: JobState, arrival: Arrival, devices: int, now: float, seconds: float) -> JobState:
+def advanced(state: JobState, arrival: Arrival, devices: float, now: float, seconds: float) -> JobState:
     """The job after so many seconds on what it holds; it may end within them.
 
     Args:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gangplan.domain.cluster import NodeHealth
+from gangplan.domain.job import WHOLE_DEVICE, Job
 from gangplan.domain.plan import Action, Plan, RoundResult, VerdictKind
 from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError
-from gangplan.model.verifier.facts import RoundFacts, round_facts
+from gangplan.model.verifier.facts import round_facts
+from gangplan.model.verifier.gates import closed_gates, counted_age
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.verify import verify
 from gangplan.planning.policies.protocol import RoundPolicy
@@ -126,8 +128,8 @@ class _World:
         # Ties by name, so that the order of the list means nothing.
         self._queue = sorted(history.arrivals, key=lambda a: (a.job.submit_time or 0.0, a.job.name))
         self._arrivals = {arrival.job.name: arrival for arrival in self._queue}
-        self._devices_per_task = {
-            arrival.job.name: {g.name: g.devices_per_task for g in arrival.job.component.task_groups}
+        self._milli_per_task = {
+            arrival.job.name: {g.name: g.device_milli for g in arrival.job.component.task_groups}
             for arrival in self._queue
         }
         self.paces = Paces(history)
@@ -180,12 +182,20 @@ class _World:
         if not verification.valid:
             raise BrokenPlanError(self._policy.name, state.totals.rounds, verification.violations)
         actions = {action.job: action for action in plan.actions}
-        hopeless = _hopeless(answer)
+        aside = _hopeless(answer)
+        gates = closed_gates(round_)
+        before = {job.name: job for job in round_.jobs}
         jobs = dict(state.jobs)
         for name in state.present:
             outcome = verification.outcomes[name]
             job = self._lived(state, name, outcome, actions.get(name))
-            jobs[name] = self._accounted(job, state, name, facts, hopeless=name in hopeless)
+            job = self._accounted(job, state, name)
+            if state.jobs[name].running is None and name in gates:
+                job = self._kept_behind(job, before[name], state.now)
+            elif name not in aside:
+                age = counted_age(before[name], state.now)
+                job = self._fair(job, name, facts.jobs[name].isolated, age)
+            jobs[name] = job
         totals = replace(
             state.totals,
             rounds=state.totals.rounds + 1,
@@ -203,7 +213,7 @@ class _World:
     def _lived(self, state: State, name: str, outcome: Outcome, action: Action | None) -> JobState:
         """The job through this round: what is done to it, then what it does, then what befalls it."""
         job, arrival, now, length = state.jobs[name], self._arrivals[name], state.now, self._length
-        job = counted(job, outcome.status, forced=outcome.forced)
+        job = counted(job, outcome.status, now, forced=outcome.forced)
         if outcome.status in _STOPS:
             job = stopped(job, self._held(name, job), now)
         if outcome.status in _STARTS:
@@ -228,13 +238,10 @@ class _World:
         )
         return stopped(replace(job, attended=attended), devices, crash)
 
-    def _accounted(
-        self, job: JobState, state: State, name: str, facts: RoundFacts, *, hopeless: bool
-    ) -> JobState:
-        """The job with its fair self, and what the peers' measures need, carried on."""
-        arrival, length = self._arrivals[name], self._length
+    def _accounted(self, job: JobState, state: State, name: str) -> JobState:
+        """The job with what the peers' measures need carried on."""
         there = len(state.present)
-        seconds = length if job.finished is None else job.finished - state.now
+        seconds = self._length if job.finished is None else job.finished - state.now
         share = self.paces.proportional(name, there)
         alone = (job.run - state.jobs[name].run) / share if share > 0 else 0.0
         attended = replace(
@@ -242,23 +249,29 @@ class _World:
             contention_seconds=job.attended.contention_seconds + there * seconds,
             proportional_seconds=job.attended.proportional_seconds + alone,
         )
-        job = replace(job, attended=attended)
-        if hopeless:
-            return job
-        age = state.now - (arrival.job.submit_time or 0.0)
-        isolated = facts.jobs[name].isolated
+        return replace(job, attended=attended)
+
+    def _kept_behind(self, job: JobState, seen: Job, now: float) -> JobState:
+        """The job after a round behind its gate: it did not contend, and this time does not count."""
+        begins = now if seen.gate.not_before is None else max(now, seen.gate.not_before)
+        return replace(job, held_seconds=job.held_seconds + max(0.0, now + self._length - begins))
+
+    def _fair(self, job: JobState, name: str, isolated: float, age: float) -> JobState:
+        """The job with its fair self a round older (decision 11)."""
+        arrival, length = self._arrivals[name], self._length
         told = self._settings.telling.work(arrival)
         fair = integrated(job.fair, arrival.work, isolated, age, length)
         if job.finished is not None:
             fair = completed(fair, arrival.work, isolated, age + length)
         return replace(job, fair=fair, fair_as_told=integrated(job.fair_as_told, told, isolated, age, length))
 
-    def _held(self, name: str, job: JobState) -> int:
-        """Devices that the job holds."""
+    def _held(self, name: str, job: JobState) -> float:
+        """Devices that the job holds, parts of one counted as parts."""
         if job.running is None:
-            return 0
-        each = self._devices_per_task[name]
-        return sum(placement.tasks * each.get(placement.group, 0) for placement in job.running.placements)
+            return 0.0
+        each = self._milli_per_task[name]
+        milli = sum(placement.tasks * each.get(placement.group, 0) for placement in job.running.placements)
+        return milli / WHOLE_DEVICE
 
     def _crash(self, job: JobState, now: float) -> float | None:
         """When the first of its nodes fails within this round; None: none does."""

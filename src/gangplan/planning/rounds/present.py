@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gangplan.domain.cluster import Cluster, NodeHealth
-from gangplan.domain.job import Job
+from gangplan.domain.job import OPEN, Job
 from gangplan.domain.round import Round
 from gangplan.planning.rounds.history import Arrival, History
 from gangplan.planning.rounds.state import JobState, State
@@ -41,11 +41,16 @@ def present_round(history: History, arrivals: Mapping[str, Arrival], state: Stat
 
 
 def _job(arrival: Arrival, state: JobState, telling: Telling) -> Job:
+    job = arrival.job
+    gate = job.gate if job.gate == OPEN else replace(job.gate, held_seconds=state.held_seconds)
     return replace(
-        arrival.job,
+        job,
         work_done=state.done,
         work_left=telling.left(arrival, state.done),
         fair_progress=state.fair_as_told.progress,
         fair_finish_age=state.fair_as_told.finish_age,
         running=state.running,
+        gate=gate,
+        disrupted_at=state.disrupted_at,
+        service_received_device_seconds=(job.service_received_device_seconds or 0.0) + state.attended.held,
     )

@@ -85,6 +85,8 @@ class JobState:
         throughput: work units per second where it runs, once its restart is over; 0 while it waits.
         fair: its fair self, with its true work.
         fair_as_told: its fair self, with the work that policies are told.
+        held_seconds: for which it was behind its gate, time before ``not_before`` left out.
+        disrupted_at: when it was evicted, moved or resized by choice within the last hour.
         first_start: seconds since the epoch; None: it never ran.
         finished: seconds since the epoch; None: it has not ended.
         spans: closed ones, in order; a job that runs has one more that is open.
@@ -100,6 +102,8 @@ class JobState:
     throughput: float = 0.0
     fair: FairSelf = FairSelf()
     fair_as_told: FairSelf = FairSelf()
+    held_seconds: float = 0.0
+    disrupted_at: tuple[float, ...] = ()
     first_start: float | None = None
     finished: float | None = None
     spans: tuple[Span, ...] = ()

@@ -1,0 +1,68 @@
+"""``gangplan simulate`` as a process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+INVALID_INPUT = 3
+SCENARIO = """\
+gangplan: scenario/v1
+title: two jobs on one device
+accelerators: {H100: 1.0}
+nodes: [{name: n, type: H100, gpus: 1, cpu: 8, memory: 64Gi}]
+jobs:
+  - {name: "j-{}", count: 2, gpus: 1, cpu: 1, memory: 1Gi, work: 10m}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "two.yaml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def test_json_has_the_run_its_metrics_and_its_jobs(gangplan: Run, file: Path) -> None:
+    done = gangplan("simulate", file, "--policy", "fifo", "--told", "unknown", "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert set(found) == {"run", "metrics", "jobs"}
+    assert (found["run"]["policy"], found["run"]["told"]) == ("fifo", "unknown")
+    assert (found["metrics"]["jobs"], found["metrics"]["makespan"]) == (2, 1200.0)
+    assert [job["finished"] for job in found["jobs"]] == [600.0, 1200.0]
+
+
+def test_a_table_says_what_the_policy_was_told(gangplan: Run, file: Path) -> None:
+    done = gangplan("simulate", file, "--policy", "fifo", "--told", "noisy", "--noise", "0.2")
+    assert done.returncode == 0
+    assert done.stdout.startswith("two jobs on one device: fifo, durations off by up to 20 %, 4 rounds")
+    assert "jobs ended" in done.stdout
+    assert "2 of 2" in done.stdout
+
+
+def test_policies_are_listed(gangplan: Run) -> None:
+    done = gangplan("simulate", "small/seed0", "--policy", "list")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == sorted(
+        line.split()[0] for line in done.stdout.splitlines()
+    )
+    assert "fifo" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("small/seed0", "--policy", "nobody"), "there are: fifo"),
+        (("tiny/seed0",), "is neither small/seedN nor"),
+        (("nowhere.yaml",), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_simulated_is_said(gangplan: Run, words: tuple[str, ...], said: str) -> None:
+    done = gangplan("simulate", *words)
+    assert done.returncode == INVALID_INPUT
+    assert done.stdout == ""
+    assert said in done.stderr
