@@ -14,18 +14,18 @@ from gangplan.engine.exact import solve_exactly
 from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.practice import compile_loops
+from gangplan.engine.price_thread import search_prices
 from gangplan.engine.propose import consider_proposals
 from gangplan.engine.proposers import ask
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.settle import settle
 from gangplan.engine.steps import ladder
-from gangplan.engine.warm_start import improve, read_warm_start, write_warm_start
+from gangplan.engine.warm_start import read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
 from gangplan.garbage import collector_held_off
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill, keep_only
 from gangplan.model.packing.price_greedy import price_greedy
-from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.model.verifier.facts import round_facts
 
 
@@ -66,18 +66,20 @@ def plan_round(
     warm = read_warm_start(parameters.warm_start)
     asked = ask(round_, parameters.proposers, budget, cancellation)
     with budget.phase("instance"):
-        instance, facts = build_instance(round_), round_facts(round_)
-    judge = Judge(instance, facts, budget, on_stage, cancellation)
-    with budget.phase("fill"):
-        filled = keep_and_fill(instance)
-    floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
-    if floor is None:
-        raise NoVerifiedPlanError("; ".join(judge.rejected))
-    with budget.phase("prices"):
-        search = PriceSearch.of(instance)
-        improve(search, warm, stop=lambda: judge.hurried)
-        prices = search.prices()
-        judge.lower(prices.bound)
+        instance = build_instance(round_)
+    with search_prices(instance, warm, budget) as searching:
+        with budget.phase("facts"):
+            facts = round_facts(round_)
+        judge = Judge(instance, facts, budget, on_stage, cancellation)
+        with budget.phase("fill"):
+            filled = keep_and_fill(instance)
+        floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
+        if floor is None:
+            raise NoVerifiedPlanError("; ".join(judge.rejected))
+        with budget.phase("prices"):
+            search = searching.result(lambda: judge.hurried)
+            prices = search.prices()
+    judge.lower(prices.bound)
     with budget.phase("greedy"):
         priced = None if judge.hurried else price_greedy(instance, prices)
     if priced is not None:

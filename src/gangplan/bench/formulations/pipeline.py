@@ -30,7 +30,7 @@ def run_pipeline(instance: Instance, solver: str, limits: Limits) -> Answer:
     found, seconds = result.statistics, result.seconds_by_phase
     solving = seconds.get("solve", 0.0) + seconds.get("relax", 0.0)
     building = seconds.get("formulate", 0.0)
-    rest = seconds["total"] - solving - building - seconds.get("instance", 0.0)
+    rest = seconds["total"] - solving - building - seconds.get("instance", 0.0) - seconds.get("facts", 0.0)
     return Answer(
         result.plan,
         size=Size(*(int(found.get(name, 0)) for name in ("columns", "rows", "nonzeros"))),

@@ -16,6 +16,8 @@ from gangplan.model.compiled import compiled
 from gangplan.model.program import BoolArray, IntArray
 
 _ANY = np.iinfo(np.int64).max
+_ROOM = 1_024
+"""Placements that are made room for at first."""
 
 
 class SingleBlocks(NamedTuple):
@@ -49,10 +51,18 @@ class Crowd(NamedTuple):
     Attributes:
         left: shape (classes,), jobs of each.
         open: shape (distinct,), whether the option may still find room: room only gets less.
+        first: shape (blocks,), where in ``SingleBlocks.node`` the first node stands that may still have room;
+            0: not looked for yet.
     """
 
     left: IntArray
     open: BoolArray
+    first: IntArray
+
+    @classmethod
+    def of(cls, left: IntArray, distinct: int, blocks: int) -> Crowd:
+        """A crowd that has not looked for room yet, with so many distinct options and blocks."""
+        return cls(left, np.ones(distinct, dtype=np.bool_), np.zeros(blocks, dtype=np.int64))
 
 
 @compiled
@@ -182,11 +192,8 @@ def place_in_order(
     Returns:
         The position that was reached; options, nodes and members placed, in order.
     """
-    wanted = 0
-    for c in range(len(crowd.left)):
-        wanted += crowd.left[c]
-    options = np.empty(wanted, np.int64)
-    places, numbers = np.empty(wanted, np.int64), np.empty(wanted, np.int64)
+    options = np.empty(_ROOM, np.int64)
+    places, numbers = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
     found = 0
     while at < len(ahead):
         k = ahead[at]
@@ -195,6 +202,10 @@ def place_in_order(
             block = blocks.block_of[o]
             if block < 0:
                 break
+            if found + crowd.left[c] > len(options):
+                longer = 2 * (found + crowd.left[c])
+                options, places = _longer(options, longer), _longer(places, longer)
+                numbers = _longer(numbers, longer)
             most = crowd.left[c]
             q = blocks.queue_of[c]
             begin = blocks.chain_start[q] if q >= 0 else 0
@@ -204,7 +215,7 @@ def place_in_order(
                     if blocks.devices[o, t] > 0:
                         most = min(most, max(0, quota[blocks.chain[i], t]) // blocks.devices[o, t])
             if most > 0:
-                nodes = blocks.node[blocks.node_start[block] : blocks.node_start[block + 1]]
+                nodes = _not_full(free, blocks, crowd, block)
                 if best:
                     chosen, members = best_on(free, nodes, blocks.demand[block], most, _ANY)
                 else:
@@ -222,6 +233,25 @@ def place_in_order(
                     crowd.open[o] = False
         at += 1
     return at, options[:found], places[:found], numbers[:found]
+
+
+@compiled
+def _not_full(free: IntArray, blocks: SingleBlocks, crowd: Crowd, block: int) -> IntArray:
+    """The nodes that could take ``block``, without the first ones that no longer have room for it."""
+    end = blocks.node_start[block + 1]
+    first = max(crowd.first[block], blocks.node_start[block])
+    while first < end and not _fits(free[blocks.node[first]], blocks.demand[block]):
+        first += 1
+    crowd.first[block] = first
+    return blocks.node[first:end]
+
+
+@compiled
+def _longer(some: IntArray, length: int) -> IntArray:
+    """``some``, with room for ``length`` in all."""
+    longer = np.empty(length, np.int64)
+    longer[: len(some)] = some
+    return longer
 
 
 @compiled

@@ -48,7 +48,7 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray
     for c in np.flatnonzero(instance.kept).tolist():
         if order is None or instance.classes[c].jobs[0] in assignment.kept:
             left[c] = 0
-    crowd = Crowd(left, np.ones(len(instance.distinct), dtype=np.bool_))
+    crowd = Crowd.of(left, len(instance.distinct), len(instance.blocks))
     ahead = by_density(instance) if order is None else order
     place_crowd(occupancy, ahead, crowd, placed, fit)
     return replace(assignment, placed=placed)
@@ -112,10 +112,10 @@ def by_density(instance: Instance) -> IntArray:
     """Options with a gain, by gain per device, best first; ties by the class's first name, then by order."""
     if not len(instance.option):
         return np.zeros(0, dtype=np.int64)
-    density = instance.gain / shares(instance)
-    name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class]
-    order = np.lexsort((np.arange(len(density)), name_rank, -density))
-    return order[instance.gain[order] > 0.0]
+    some = np.flatnonzero(instance.gain > 0.0)
+    density = instance.gain[some] / shares(instance)[some]
+    name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class[some]]
+    return some[np.lexsort((name_rank, -density))]
 
 
 def shares(instance: Instance) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 import numpy as np
@@ -157,20 +157,22 @@ class Occupancy:
         """Charge ``count`` gangs (negative: give back) to the class's queue and its ancestors."""
         self._queues.take(job_class, option, count)
 
-    def domains(self, scope: int, block: int, multiplicity: int) -> list[IntArray]:
+    def domains(self, scope: int, block: int, multiplicity: int) -> Iterator[IntArray]:
         """Node sets at ``scope`` where ``multiplicity`` copies may fit, tightest first."""
         nodes = self.block_nodes(block)
         if scope == 0:
-            return [nodes]
+            yield nodes
+            return
         at = self.instance.nodes.domain_at[nodes, scope]
         inside = at != NO_DOMAIN
         nodes, at = nodes[inside], at[inside]
         if not len(nodes):
-            return []
+            return
         room = np.bincount(at, weights=self.copies(block, nodes).clip(0, 2**31)).astype(np.int64)
         enough = np.flatnonzero(room >= multiplicity)
         order = enough[np.lexsort((enough, room[enough]))]
-        return [nodes[at == domain] for domain in order.tolist()]
+        for domain in order.tolist():
+            yield nodes[at == domain]
 
 
 def single_blocks(occupancy: Occupancy) -> SingleBlocks:

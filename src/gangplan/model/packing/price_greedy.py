@@ -32,7 +32,7 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     occupancy = Occupancy(instance, staying)
     profit = _profit(instance, prices)
     placed: dict[int, Placed] = {}
-    crowd = Crowd(instance.members.copy(), np.ones(len(instance.distinct), dtype=np.bool_))
+    crowd = Crowd.of(instance.members.copy(), len(instance.distinct), len(instance.blocks))
     best = _best_options(instance, profit, staying)
     place_crowd(occupancy, best, crowd, placed, Fit.BEST, gangs_again=True)
     staying |= stay_where_free(occupancy, staying, placed)

@@ -99,7 +99,8 @@ def _grow(
     domain = instance.nodes.domain_at[here, scope]
     task = np.array(task_vector(group), dtype=np.int64)
     near = (instance.nodes.domain_at[:, scope] == domain) & (domain != NO_DOMAIN) & instance.nodes.open
-    near &= (free >= task).all(axis=1, where=task > 0)
+    for r in np.flatnonzero(task).tolist():
+        near &= free[:, r] >= task[r]
     own = [node for node in sorted(spots) if near[node]]
     near[own] = False
     for node in itertools.chain(own, (int(n) for n in np.flatnonzero(near))):

@@ -6,10 +6,8 @@ and minimum spanning trees: part II*, 1971). At any prices
     value(any plan) <= offset + sum over classes of the best profit + sum over nodes and cells of their worth
                        + sum over limits of rent * limit,
 
-so that every evaluation is a valid bound on the whole programme (decision 24), rounded outward. Prices move
-along deflated subgradients with Polyak's step (B. T. Polyak, *Minimization of unsmooth functionals*, 1969;
-formulation, section 2, step 1), scaled so that every good's price moves alike per device and
-per share of what the empty cluster offers.
+so that every evaluation is a valid bound on the whole programme (decision 24), rounded outward. ``walk`` says
+how prices move from one evaluation to the next.
 """
 
 from __future__ import annotations
@@ -23,23 +21,14 @@ from gangplan.model.instance.instance import Instance
 from gangplan.model.prices.kernel import Choice, Wishes, evaluate
 from gangplan.model.prices.market import Market, build_market
 from gangplan.model.prices.prices import Prices
+from gangplan.model.prices.walk import BOUND, EVALUATIONS, Walk, outward, take_steps
 from gangplan.model.program import FloatArray
 
 STEPS = 250
 """Evaluations from a cold start."""
 
-_OUTWARD = 1e-9
-_ROUNDING = 1e-12
-_MEMORY = 0.7
-"""Share of the last direction in the next (deflection)."""
-_TARGET = 0.3
-"""A step aims this share of the bound below the best one, times a stretch that shrinks when it stalls: small
-enough and the first hundred evaluations bring prices within 0.2 % of what linear programming finds."""
-_FORGET = 0.015
-"""Weight of the present choice in the running average."""
-_SHRINK = 0.75
-_PATIENCE = 8
-_LEAST_STRETCH = 2e-4
+_TOGETHER = 400_000
+"""Options and nodes that are looked at between two questions whether to stop."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +61,6 @@ class PriceSearch:
     less: float = 0.0
     bound: float = np.inf
     evaluations: int = 0
-    _weight: float = 1.0
 
     @classmethod
     def of(cls, instance: Instance) -> PriceSearch:
@@ -106,7 +94,7 @@ class PriceSearch:
         self.evaluations += 1
         total = self.instance.offset - self.less
         total += evaluate(self.market, self.wishes, price, rent, self.choice)
-        return total + _OUTWARD * max(1.0, abs(total)) + _ROUNDING * self.less
+        return outward(total, self.less)
 
     def offer(self, price: FloatArray, rent: FloatArray) -> float:
         """Try prices from elsewhere; they become the best when their bound is."""
@@ -122,58 +110,31 @@ class PriceSearch:
 
         Args:
             steps: most evaluations.
-            stop: asked before each; true ends the walk.
+            stop: asked every 20 ms or so; true ends the walk.
             stretch: how bold the first steps are; 1 from a cold start, a few hundredths from good prices.
         """
         if self.bound == np.inf:
             self.offer(self.price if self.price.any() else self.first_guess(), self.rent)
-        price, rent = self.price, self.rent
-        scale = self.market.unit / self.market.offered
-        rent_scale = 1.0 / np.maximum(self.market.limited, 1.0)
-        direction, rent_direction = np.zeros_like(price), np.zeros_like(rent)
-        stalled = 0
-        self._forget()
-        for _ in range(steps):
-            if stop():
+        walk = Walk.from_best(self.price, self.rent, self.bound, stretch)
+        scales = self.market.unit / self.market.offered, 1.0 / np.maximum(self.market.limited, 1.0)
+        averages = self.chosen, self.kept_share
+        averages[0][:] = averages[1][:] = 0.0
+        offset, together = float(self.instance.offset - self.less), self._evaluations_together()
+        while steps > 0 and not stop():
+            number = min(steps, together)
+            before = walk.tally[EVALUATIONS]
+            going = take_steps(
+                self.market, self.wishes, self.choice, walk, averages, scales, offset, self.less, number
+            )
+            self.evaluations += int(walk.tally[EVALUATIONS] - before)
+            if not going:
                 break
-            value = self.value(price, rent)
-            self._remember()
-            if value < self.bound:
-                stalled = 0 if value < self.bound - 1e-4 * abs(self.bound) else stalled + 1
-                self.bound, self.price, self.rent = value, price, rent
-            else:
-                stalled += 1
-            if stalled >= _PATIENCE:
-                stretch, stalled = stretch * _SHRINK, 0
-                price, rent = self.price, self.rent
-                direction[:] = rent_direction[:] = 0.0
-                value = self.value(price, rent)
-                if stretch < _LEAST_STRETCH:
-                    break
-            direction = _MEMORY * direction + (self.choice.supply - self.choice.demand)
-            rent_direction = _MEMORY * rent_direction + (self.market.limited - self.choice.held)
-            length = float((direction**2 * scale).sum() + (rent_direction**2 * rent_scale).sum())
-            ahead = max(0.0, value - self.bound) + stretch * _TARGET * abs(self.bound)
-            if length <= 0.0 or ahead <= 0.0:
-                break
-            step = ahead / length
-            price = np.maximum(0.0, price - step * direction * scale)
-            rent = np.maximum(0.0, rent - step * rent_direction * rent_scale)
+            steps -= number
+        self.bound, self.price, self.rent = float(walk.number[BOUND]), walk.best_price, walk.best_rent
 
-    def _forget(self) -> None:
-        """Begin the running averages anew."""
-        self.chosen[:] = 0.0
-        self.kept_share[:] = 0.0
-        self._weight = 1.0
-
-    def _remember(self) -> None:
-        """Move the running averages of what classes choose towards the present choice, the first in full."""
-        choice, weight = self.choice, max(_FORGET, self._weight)
-        self._weight = weight / (1.0 + weight)
-        self.chosen *= 1.0 - weight
-        taken = choice.best[(choice.best >= 0) & ~choice.stays]
-        self.chosen[taken] += weight
-        self.kept_share += weight * (choice.kept - self.kept_share)
+    def _evaluations_together(self) -> int:
+        """How many are made before anybody is asked again whether to stop: about 20 ms' worth."""
+        return max(1, _TOGETHER // (len(self.instance.option) + len(self.market.node_type) + 1))
 
     def prices(self) -> Prices:
         """What the best prices say of every option and kept job; what is refused costs what it brings."""

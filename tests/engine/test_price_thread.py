@@ -1,0 +1,53 @@
+"""The search for prices in a thread of its own: the same prices, and an end to it when time is short."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from gangplan.engine import price_thread
+from gangplan.engine.budget import Budget
+from gangplan.engine.price_thread import search_prices
+from gangplan.engine.warm_start import improve
+from gangplan.model.instance.instance import build_instance
+from gangplan.model.prices.lagrangian import PriceSearch
+from gangplan.planning.generate import generate_named
+
+
+def test_finds_what_a_search_in_this_thread_finds() -> None:
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    here = PriceSearch.of(instance)
+    improve(here, {}, stop=lambda: False)
+    with search_prices(instance, {}, Budget()) as searching:
+        there = searching.result(lambda: False)
+    assert there.bound == here.bound
+    assert there.price.tolist() == here.price.tolist()
+    assert there.evaluations == here.evaluations
+
+
+def test_ends_with_what_it_has_when_hurried() -> None:
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    whole = PriceSearch.of(instance)
+    improve(whole, {}, stop=lambda: False)
+    with search_prices(instance, {}, Budget(0.0)) as searching:
+        cut = searching.result(lambda: True)
+    assert whole.bound <= cut.bound < float("inf")
+    assert cut.evaluations < whole.evaluations
+
+
+def test_no_thread_outlives_it() -> None:
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    with pytest.raises(KeyboardInterrupt), search_prices(instance, {}, Budget()):
+        raise KeyboardInterrupt
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("gangplan-prices")]
+
+
+def test_a_failed_search_is_raised_where_its_result_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise TimeoutError("by chance of the kind that waiting raises")
+
+    monkeypatch.setattr(price_thread, "improve", fail)
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    with search_prices(instance, {}, Budget()) as searching, pytest.raises(TimeoutError, match="by chance"):
+        searching.result(lambda: False)
