@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 
 from gangplan.domain.topology import Topology
@@ -154,13 +155,25 @@ class Node:
         """Indices of usable devices on an EXACT node; empty on a COUNT_ONLY node."""
         if self.device_reporting is not DeviceReporting.EXACT:
             return frozenset()
-        return frozenset(range(self.device_count)) - self.unhealthy_devices - self.used_by_others.devices
+        built_in, others = _devices(self.device_count), self.used_by_others.devices
+        if not self.unhealthy_devices and not others:
+            return built_in
+        return built_in - self.unhealthy_devices - others
 
     @property
     def usable_resources(self) -> Resources:
         """CPU and memory that this scheduler may fill; never negative."""
-        left = self.resources - self.used_by_others.resources
+        others = self.used_by_others.resources
+        if not others.cpu_milli and not others.memory_bytes:
+            return self.resources
+        left = self.resources - others
         return Resources(max(0, left.cpu_milli), max(0, left.memory_bytes))
+
+
+@cache
+def _devices(count: int) -> frozenset[int]:
+    """The indices of so many devices; one set for all nodes alike."""
+    return frozenset(range(count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,8 @@ class Instance:
         option: shape (options,), index into ``distinct``.
         option_class: shape (options,).
         devices: shape (options,).
+        throughput_at: shape (options, scopes), work units per second at every scope; NaN where that hangs on
+            which of several types it gets.
         gain: shape (options,), u of each option minus u of not running, in GPU-equivalents.
         keep_gain: shape (classes,), the same for KEEP; 0 for waiting classes.
         keep_use: by class: ``{node index: (devices, cpu, memory)}`` of a kept job.
@@ -113,6 +115,7 @@ class Instance:
     option: IntArray
     option_class: IntArray
     devices: IntArray
+    throughput_at: FloatArray
     gain: FloatArray
     keep_gain: FloatArray
     keep_use: tuple[Mapping[int, Vector], ...]
@@ -206,10 +209,11 @@ def _build_instance(round_: Round) -> Instance:
         option=option,
         option_class=option_class,
         devices=devices,
+        throughput_at=shapes.throughput_at[entries],
         gain=gain,
         keep_gain=keep_gain,
         keep_use=keep_use,
-        keeps=flatten_keeps(keep_use, nodes.type_of, len(speeds.type_names)),
+        keeps=flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names)),
         offset=offset,
         blocks=tuple(blocks),
         block_index={block: b for b, block in enumerate(blocks)},

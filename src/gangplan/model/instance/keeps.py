@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.model.instance.sites import Vector
-from gangplan.model.program import IntArray
+from gangplan.model.instance.as_placed import AsPlaced
+from gangplan.model.program import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,28 +21,38 @@ class Keeps:
         amounts: shape (entries, 3), devices, CPU (milli) and memory (bytes).
         devices: shape (classes, types + 1), devices that each class holds by type, and in all in the last
             column.
+        scope: shape (classes,), index of the narrowest scope that holds all its tasks; 0 where it waits.
+        throughput: shape (classes,), work units per second there; 0 where it waits.
     """
 
     class_of: IntArray
     node: IntArray
     amounts: IntArray
     devices: IntArray
+    scope: IntArray
+    throughput: FloatArray
 
 
-def flatten_keeps(keep_use: Sequence[Mapping[int, Vector]], type_of: IntArray, types: int) -> Keeps:
+def flatten_keeps(now_placed: Mapping[int, AsPlaced], classes: int, type_of: IntArray, types: int) -> Keeps:
     """Write what every class holds by node as arrays.
 
     Args:
-        keep_use: by class, what it holds by node index.
+        now_placed: by kept class, ascending: how it runs now.
+        classes: their number.
         type_of: shape (nodes,), accelerator type of each node; -1: none.
         types: their number.
     """
-    entries = [(c, node, amounts) for c, use in enumerate(keep_use) if use for node, amounts in use.items()]
-    class_of = np.array([c for c, _, _ in entries], dtype=np.int64)
-    node = np.array([n for _, n, _ in entries], dtype=np.int64)
-    amounts = np.array([a for _, _, a in entries], dtype=np.int64).reshape(len(entries), 3)
-    devices = np.zeros((len(keep_use), types + 1), dtype=np.int64)
+    entries = [
+        (c, node, *amounts) for c, placed in now_placed.items() for node, amounts in placed.use.items()
+    ]
+    table = np.array(entries, dtype=np.int64).reshape(len(entries), 5)
+    class_of, node, amounts = table[:, 0].copy(), table[:, 1].copy(), table[:, 2:].copy()
+    devices = np.zeros((classes, types + 1), dtype=np.int64)
     some = amounts[:, 0] > 0
     np.add.at(devices, (class_of[some], type_of[node[some]]), amounts[some, 0])
     devices[:, -1] = devices[:, :-1].sum(axis=1)
-    return Keeps(class_of, node, amounts, devices)
+    scope, throughput = np.zeros(classes, dtype=np.int64), np.zeros(classes)
+    kept = list(now_placed)
+    scope[kept] = [placed.scope for placed in now_placed.values()]
+    throughput[kept] = [placed.throughput for placed in now_placed.values()]
+    return Keeps(class_of, node, amounts, devices, scope, throughput)

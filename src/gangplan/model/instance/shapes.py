@@ -29,10 +29,9 @@ from gangplan.model.instance.sites import CPU_ONLY
 from gangplan.model.instance.throughput import Speeds
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
-_Entries = tuple[IntArray, IntArray, FloatArray, FloatArray]
-"""Row, option, relative throughput and throughput, one entry per kept option of every row."""
-
-_NOTHING: _Entries = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
+_Entries = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]
+"""Row, option, relative throughput and throughput, one entry per kept option of every row; and the throughput
+at every scope."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +44,8 @@ class ShapeTable:
         option: shape (entries,), index into ``options``.
         relative: shape (entries,), X / X_ref of the slowest group.
         throughput: shape (entries,), work units per second.
+        throughput_at: shape (entries, scopes), the same at every scope; NaN where that hangs on which of
+            several types it gets.
         options: distinct options.
         fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
         reference: shape (jobs,), work units per second at relative throughput 1.
@@ -55,6 +56,7 @@ class ShapeTable:
     option: IntArray
     relative: FloatArray
     throughput: FloatArray
+    throughput_at: FloatArray
     options: tuple[Option, ...]
     fair_rate: FloatArray
     reference: FloatArray
@@ -83,6 +85,11 @@ class _Structure:
     contained: tuple[tuple[int, int], ...]
     mergeable: tuple[tuple[int, ...], ...]
     isolated: tuple[Choice, ...]
+
+
+def _no_entries(scopes: int) -> _Entries:
+    none = np.zeros(0, dtype=np.int64)
+    return none, none, np.zeros(0), np.zeros(0), np.zeros((0, scopes))
 
 
 def build_shapes(
@@ -119,21 +126,21 @@ def build_shapes(
             rows.setdefault(tuple([g.profile for g in components[j].task_groups]), len(rows)) for j in jobs
         ]
         curves = _curves(structure, list(rows), speeds)
-        row, option, relative, throughput = _rows(structure, curves, speeds, site, register)
-        entries.append((row + shapes, option, relative, throughput))
+        row, option, relative, throughput, everywhere = _rows(structure, curves, speeds, site, register)
+        entries.append((row + shapes, option, relative, throughput, everywhere))
         shape_of_job[jobs] = np.array(row_of) + shapes
         reference[jobs] = _work_rate(structure, curves)[row_of if curves.reference else 0]
         fair_rate[jobs] = _fair_rates(structure, curves, speeds, np.array(row_of), shares[jobs], fleet)
         shapes += len(rows)
-    row, option, relative, throughput = (
-        np.concatenate(parts) for parts in zip(_NOTHING, *entries, strict=True)
-    )
+    parts = zip(_no_entries(len(speeds.scopes)), *entries, strict=True)
+    row, option, relative, throughput, everywhere = (np.concatenate(part) for part in parts)
     return ShapeTable(
         shape_of_job=shape_of_job,
         start=np.searchsorted(row, np.arange(shapes + 1)),
         option=option,
         relative=relative,
         throughput=throughput,
+        throughput_at=everywhere,
         options=register.options,
         fair_rate=fair_rate,
         reference=reference,
@@ -276,7 +283,7 @@ def _rows(
     """Row, option, relative throughput and throughput of every option that is worth keeping."""
     scopes = len(speeds.scopes)
     if not structure.options:
-        return _NOTHING
+        return _no_entries(scopes)
     by_choice = _relative(structure, curves, structure.choices, scopes)
     relative = by_choice[:, structure.choice, structure.scope]
     apart = _apart(by_choice, structure, site.levels)
@@ -286,11 +293,16 @@ def _rows(
         same = alive[:, wide] & (relative[:, wide] == relative[:, narrow])
         keep[:, narrow] &= ~(same & ((apart[:, wide] & ~apart[:, narrow]) == 0))
     index = register.add(structure, apart, keep)
-    _merge(structure, relative, keep, index, register)
+    together = _merge(structure, relative, keep, index, register)
     row, option = np.nonzero(keep)
     rate = _work_rate(structure, curves)
     chosen = relative[row, option]
-    return row, index[row, option], chosen, chosen * rate[row]
+    throughput = chosen * rate[row]
+    everywhere = by_choice[row, structure.choice[option]] * rate[row, None]
+    several = np.flatnonzero(together[row, option])
+    everywhere[several] = np.nan
+    everywhere[several, structure.scope[option[several]]] = throughput[several]
+    return row, index[row, option], chosen, throughput, everywhere
 
 
 def _apart(by_choice: FloatArray, structure: _Structure, levels: Sequence[int]) -> IntArray:
@@ -305,8 +317,12 @@ def _apart(by_choice: FloatArray, structure: _Structure, levels: Sequence[int]) 
 
 def _merge(
     structure: _Structure, relative: FloatArray, keep: BoolArray, index: IntArray, register: _Register
-) -> None:
-    """Make one of options that differ in the type only, in the rows in which they are worth the same."""
+) -> BoolArray:
+    """Make one of options that differ in the type only, in the rows in which they are worth the same.
+
+    Returns which options became such a one, shape (rows, options).
+    """
+    several = np.zeros_like(keep)
     for members in structure.mergeable:
         values = np.where(keep[:, members], relative[:, members], -np.arange(1.0, len(members) + 1.0))
         ordered = np.sort(values, axis=1)
@@ -317,7 +333,9 @@ def _merge(
                     equal.setdefault(float(relative[row, o]), []).append(o)
             for same in equal.values():
                 index[row, same[0]] = register.merged(structure, tuple(same))
+                several[row, same[0]] = len(same) > 1
                 keep[row, same[1:]] = False
+    return several
 
 
 class _Register:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan, Precondition
 from gangplan.model.instance.as_placed import narrowest, speed_at
 from gangplan.model.instance.instance import Instance
-from gangplan.model.packing.assignment import Assignment
+from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.placements import Placements, Places
 from gangplan.model.packing.waits import who_waits
+from gangplan.twins import twin_maker
 
 _ORDER = (ActionKind.EVICT, ActionKind.RESIZE, ActionKind.MIGRATE, ActionKind.PLACE, ActionKind.KEEP)
-_RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
+_PREFIX = tuple(f"{kind.value.lower()}/" for kind in _ORDER)
+_NO_COST: Mapping[str, float] = MappingProxyType({})
+_action = twin_maker(Action)
 
 
 def make_plan(instance: Instance, assignment: Assignment) -> Plan:
@@ -32,6 +37,8 @@ class PlanWriter:
         self._instance = instance
         self._placements = Placements(instance)
         self._last: dict[int, Action] = {}
+        self._keeps: dict[int, Action] = {}
+        self._revised = any(node.revision for node in instance.nodes.nodes)
 
     def plan(self, assignment: Assignment) -> Plan:
         """The plan that turns the present into ``assignment``."""
@@ -40,15 +47,22 @@ class PlanWriter:
         changing = [j for j, kind in kinds.items() if kind is not ActionKind.KEEP]
         waits = who_waits(self._instance, changing, after)
         beneficiaries = _Beneficiaries(self._instance, kinds, after, waits)
-        ordered = sorted(kinds, key=lambda j: (_RANK[kinds[j]], j))
-        return Plan(
-            tuple(
-                [
-                    self._action(j, kinds, after.get(j, ()), waits.get(j, ()), beneficiaries.of(j))
-                    for j in ordered
-                ]
-            )
-        )
+        actions: list[Action] = []
+        for kind in _ORDER:
+            mine = sorted([j for j, one in kinds.items() if one is kind])
+            if kind is ActionKind.KEEP:
+                actions += [self._keeps.get(j) or self._keep(j) for j in mine]
+                continue
+            for j in mine:
+                depends_on = tuple(
+                    [_id(kinds[other], self._name(other)) for other in sorted(waits.get(j, ()))]
+                )
+                named = tuple([self._name(other) for other in beneficiaries.of(j)])
+                actions.append(self._action(j, kind, after.get(j, ()), assignment, depends_on, named))
+        return Plan(tuple(actions))
+
+    def _name(self, j: int) -> str:
+        return self._instance.jobs[j].name
 
     def _kinds(self, assignment: Assignment, after: Places) -> dict[int, ActionKind]:
         """What is done to every job that runs now or then."""
@@ -64,43 +78,61 @@ class PlanWriter:
                 kinds[j] = ActionKind.PLACE
         return kinds
 
+    def _keep(self, j: int) -> Action:
+        """The one KEEP of job ``j``: nothing of it hangs on the rest of a plan."""
+        instance, placements = self._instance, self._placements.present[j]
+        c = int(instance.class_of_job[j])
+        scope, throughput = int(instance.keeps.scope[c]), float(instance.keeps.throughput[c])
+        action = self._keeps[j] = self._write(j, ActionKind.KEEP, placements, (scope, throughput))
+        return action
+
     def _action(
         self,
         j: int,
-        kinds: Mapping[int, ActionKind],
+        kind: ActionKind,
         placements: tuple[TaskPlacement, ...],
-        waits: Collection[int],
-        beneficiaries: Sequence[int],
+        assignment: Assignment,
+        depends_on: tuple[str, ...],
+        beneficiaries: tuple[str, ...],
     ) -> Action:
-        instance, kind, last = self._instance, kinds[j], self._last.get(j)
-        jobs = instance.jobs
-        depends_on = tuple([_id(kinds[other], jobs[other]) for other in sorted(waits)])
-        named = tuple([jobs[other].name for other in beneficiaries])
+        last = self._last.get(j)
         if (
             last is not None
             and last.kind is kind
             and last.placements == placements
             and last.depends_on == depends_on
-            and last.beneficiaries == named
+            and last.beneficiaries == beneficiaries
         ):
             return last
-        job = jobs[j]
-        scope, throughput = "", 0.0
-        if placements:
-            scope, throughput = _runs(instance, job, placements)
-        action = self._last[j] = Action(
-            id=_id(kind, job),
-            kind=kind,
-            job=job.name,
-            placements=placements,
-            scope=scope,
-            throughput=throughput,
-            depends_on=depends_on,
-            beneficiaries=named,
-            forced=instance.forced.get(j),
-            preconditions=_read(instance, job, placements),
-        )
+        runs = _runs(self._instance, j, assignment.placed[j]) if placements else None
+        action = self._last[j] = self._write(j, kind, placements, runs, depends_on, beneficiaries)
         return action
+
+    def _write(
+        self,
+        j: int,
+        kind: ActionKind,
+        placements: tuple[TaskPlacement, ...],
+        runs: tuple[int, float] | None,
+        depends_on: tuple[str, ...] = (),
+        beneficiaries: tuple[str, ...] = (),
+    ) -> Action:
+        """An action; ``runs`` is the scope's index and the throughput, None where the job stops."""
+        instance = self._instance
+        job = instance.jobs[j]
+        return _action(
+            _id(kind, job.name),
+            kind,
+            job.name,
+            placements,
+            "" if runs is None else instance.speeds.scopes[runs[0]],
+            0.0 if runs is None else runs[1],
+            depends_on,
+            beneficiaries,
+            instance.forced.get(j),
+            _NO_COST,
+            _read(instance, job, placements) if self._revised or job.revision else (),
+        )
 
 
 def _kind(
@@ -156,9 +188,11 @@ class _Beneficiaries:
         waits: Mapping[int, set[int]],
     ) -> None:
         self._instance, self._kinds = instance, kinds
-        self._gaining = sorted(
-            j for j, kind in kinds.items() if _gains(instance.jobs[j], kind, after.get(j, ()))
-        )
+        self._gaining: list[int] = []
+        if any(kinds[j] is not ActionKind.KEEP for j in instance.placements):
+            self._gaining = sorted(
+                [j for j, kind in kinds.items() if _gains(instance.jobs[j], kind, after.get(j, ()))]
+            )
         self._helped: dict[int, list[int]] = defaultdict(list)
         for j in self._gaining:
             for other in waits.get(j, ()):
@@ -195,19 +229,23 @@ def _gains(job: Job, kind: ActionKind, after: Sequence[TaskPlacement]) -> bool:
     return kind in (ActionKind.PLACE, ActionKind.MIGRATE)
 
 
-def _runs(instance: Instance, job: Job, placements: Sequence[TaskPlacement]) -> tuple[str, float]:
-    """Scope and throughput of a job at ``placements``."""
-    nodes = instance.nodes
-    counts = {group.name: 0 for group in job.component.task_groups}
-    types: dict[str, int] = {}
-    used: dict[int, None] = {}
-    for placement in placements:
-        n = nodes.index[placement.node]
-        used[n] = None
-        counts[placement.group] += placement.tasks
-        types[placement.group] = int(nodes.type_of[n])
-    scope = narrowest(nodes, list(used))
-    return instance.speeds.scopes[scope], speed_at(job, counts, types, scope, instance.speeds)[1]
+def _runs(instance: Instance, j: int, placed: Placed) -> tuple[int, float]:
+    """Scope and throughput of a job at a new place."""
+    nodes = [node for node, _ in placed.spots]
+    scope = narrowest(instance.nodes, nodes)
+    throughput = float(instance.throughput_at[placed.option, scope])
+    if not math.isnan(throughput):
+        return scope, throughput
+    job = instance.jobs[j]
+    groups = [group.name for group in job.component.task_groups]
+    counts = dict(zip(groups, instance.option_at(placed.option).counts, strict=True))
+    types = {
+        group: int(instance.nodes.type_of[node])
+        for node, tasks in placed.spots
+        for group, count in zip(groups, tasks, strict=True)
+        if count
+    }
+    return scope, speed_at(job, counts, types, scope, instance.speeds)[1]
 
 
 def _read(instance: Instance, job: Job, placements: Sequence[TaskPlacement]) -> tuple[Precondition, ...]:
@@ -220,5 +258,5 @@ def _read(instance: Instance, job: Job, placements: Sequence[TaskPlacement]) -> 
     return tuple(read)
 
 
-def _id(kind: ActionKind, job: Job) -> str:
-    return f"{kind.value.lower()}/{job.name}"
+def _id(kind: ActionKind, job: str) -> str:
+    return f"{_PREFIX[_ORDER.index(kind)]}{job}"

@@ -12,6 +12,9 @@ from gangplan.domain.job import TaskPlacement
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.sites import pins_devices
 from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.twins import twin_maker
+
+_placement = twin_maker(TaskPlacement)
 
 Places = Mapping[int, tuple[TaskPlacement, ...]]
 """Placements by job index, by group and node."""
@@ -64,7 +67,7 @@ class Placements:
                     if here is None:
                         here = free[n] = self._free_on(n, kept)
                     devices = here.take(wanted, self._own(j, n, group.name) if j in self.present else ())
-                mine.append(TaskPlacement(group.name, node.name, count, devices))
+                mine.append(_placement(group.name, node.name, count, devices, ()))
         if len(mine) > 1:
             mine.sort(key=placement_key)
         return tuple(mine)

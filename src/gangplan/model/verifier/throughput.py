@@ -55,7 +55,8 @@ class Throughput:
         self._speeds = {entry.name: entry.relative_speed for entry in round_.accelerators}
         self._every_type = tuple(self._speeds)
         self._cells = {profile.name: profile.throughput for profile in round_.profiles}
-        self._references: dict[object, float] = {}
+        self._references: dict[int, tuple[TaskGroup, float]] = {}
+        """By identity, which is quicker than by value; the group beside it, so that it stays the same one."""
 
     def of_group(self, group: TaskGroup, accelerator_type: str | None, count: int, scope: str) -> float:
         """X of a device group, work units/s; 0 when that option does not exist.
@@ -99,12 +100,11 @@ class Throughput:
 
         It depends neither on what is present nor on what is free. 0 when no such cell exists.
         """
-        key = _what_counts(group)
-        found = self._references.get(key)
-        if found is None:
+        known = self._references.get(id(group))
+        if known is None:
             wanted = [self.of_group(group, name, group.count, NODE) for name in self.types(group)]
-            found = self._references[key] = max(wanted, default=0.0)
-        return found
+            known = self._references[id(group)] = group, max(wanted, default=0.0)
+        return known[1]
 
     def packed(self, groups: Sequence[TaskGroup]) -> list[Packed]:
         """What device groups make on one node (scope ``node``), alike ones together.
@@ -120,8 +120,8 @@ class Throughput:
             alike.setdefault((cells, *rest), []).append(i)
         found = [self._packed(groups, rows) for rows in alike.values()]
         for packed in found:
-            references = zip(packed.rows, packed.reference.tolist(), strict=True)
-            self._references.update([(keys[i], reference) for i, reference in references])
+            for i, reference in zip(packed.rows, packed.reference.tolist(), strict=True):
+                self._references[id(groups[i])] = groups[i], reference
         return found
 
     def _packed(self, groups: Sequence[TaskGroup], rows: list[int]) -> Packed:
@@ -151,6 +151,11 @@ class Throughput:
         devices, or ``min count / requested count`` when there is none. The absolute figure is the relative
         one times X_ref of the first device group (CPU-only: times its first group's requested count).
         """
+        if len(component.task_groups) == 1 and component.task_groups[0].devices_per_task:
+            only = component.task_groups[0]
+            reference = self.reference(only)
+            x = self.of_group(only, types.get(only.name), counts.get(only.name, 0), scope)
+            return (x / reference, x / reference * reference) if x > 0 and reference > 0 else (0.0, 0.0)
         relative = math.inf
         unit = 0.0
         for group in component.task_groups:

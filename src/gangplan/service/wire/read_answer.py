@@ -26,7 +26,7 @@ from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_parameters import PIPELINES
 from gangplan.service.wire.read_running import read_placements
-from gangplan.service.wire.twins import twin_maker
+from gangplan.twins import twin_maker
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
 
 _action, _verdict = twin_maker(Action), twin_maker(Verdict)

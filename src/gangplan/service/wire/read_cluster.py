@@ -19,7 +19,7 @@ from gangplan.domain.cluster import (
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_topology import read_topology
-from gangplan.service.wire.twins import twin_maker
+from gangplan.twins import twin_maker
 from gangplan.v1 import accelerator_pb2, cluster_pb2, job_pb2, resources_pb2
 
 TAINT_EFFECTS = {

@@ -10,7 +10,7 @@ from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
 from gangplan.service.wire.read_cluster import TAINT_EFFECTS, read_resources
-from gangplan.service.wire.twins import twin_maker
+from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
 
 DEFAULT_GROUP = "worker"

@@ -12,7 +12,7 @@ from gangplan.service.wire.known import Known
 from gangplan.service.wire.read_cluster import read_members, refuse_own_names
 from gangplan.service.wire.read_component import Components
 from gangplan.service.wire.read_running import read_running
-from gangplan.service.wire.twins import twin_maker
+from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
 
 _ANYTHING = Capabilities()

@@ -10,7 +10,7 @@ from gangplan.domain.job import Running, TaskPlacement
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_cluster import are_indices, check_indices
-from gangplan.service.wire.twins import twin_maker
+from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
 
 _running, _placement = twin_maker(Running), twin_maker(TaskPlacement)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from gangplan.domain.job import ThroughputProfile
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
-from gangplan.service.wire.twins import twin_maker
+from gangplan.twins import twin_maker
 from gangplan.v1 import throughput_pb2
 
 _Cell = tuple[str, int, str]

@@ -12,7 +12,7 @@ import pytest
 from gangplan.domain.cluster import Node, Resources
 from gangplan.domain.job import Component, Job, Running, TaskGroup, TaskPlacement, ThroughputProfile
 from gangplan.domain.topology import Topology
-from gangplan.service.wire.twins import twin_maker
+from gangplan.twins import twin_maker
 
 VALUES = [
     Job("j", queue="q", weight=2.0, work_left=5.0, revision="7"),
