@@ -63,6 +63,7 @@ def answer(
         seed=parameters.seed,
         verified=True,
         warm_start=warm_start,
+        outlook=judge.instance.round.outlook,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gangplan.domain.plan import Plan, Stage
@@ -116,6 +116,11 @@ class Judge:
     def lower(self, bound: float) -> None:
         """Take note of a bound; the least counts."""
         self.bound = min(self.bound, bound)
+
+    def note(self, remark: str, work: Mapping[str, int]) -> None:
+        """Take note of a step before: what the caller should know of it, and its counters."""
+        self.remarks += [remark] if remark else []
+        self.work.update(work)
 
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""

@@ -26,6 +26,8 @@ class PlanParameters:
         threads: threads of the solver; 1 repeats exactly.
         proposers: names of installed proposers to ask as well (``engine/proposers.py``).
         warm_start: what the answer to the round before had (decision 33); empty: a cold start.
+        look_ahead_share: share of the time that is left when the round is read which a new outlook may take
+            (decision 31); 0: none is made, and an outlook that the round carries is followed as it is.
         previous_plan: an earlier plan, tried as a proposal; None: there is none.
     """
 
@@ -39,4 +41,5 @@ class PlanParameters:
     threads: int = 1
     proposers: tuple[str, ...] = ()
     warm_start: bytes = b""
+    look_ahead_share: float = 0.0
     previous_plan: Plan | None = None

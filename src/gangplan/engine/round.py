@@ -12,6 +12,7 @@ from gangplan.engine.branch import branch
 from gangplan.engine.budget import Budget
 from gangplan.engine.exact import solve_exactly
 from gangplan.engine.judge import Judge
+from gangplan.engine.look_ahead import look_ahead
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.practice import compile_loops
 from gangplan.engine.price_thread import search_prices
@@ -65,12 +66,15 @@ def plan_round(
         budget = Budget(parameters.time_budget_seconds)
     warm = read_warm_start(parameters.warm_start)
     asked = ask(round_, parameters.proposers, budget, cancellation)
+    runner = runner or InProcessRunner()
+    ahead = look_ahead(round_, parameters, runner, budget, cancellation)
     with budget.phase("instance"):
-        instance = build_instance(round_)
+        instance = build_instance(ahead.round)
     with search_prices(instance, warm, budget) as searching:
         with budget.phase("facts"):
-            facts = round_facts(round_)
+            facts = round_facts(ahead.round)
         judge = Judge(instance, facts, budget, on_stage, cancellation)
+        judge.note(ahead.remark, ahead.work)
         with budget.phase("fill"):
             filled = keep_and_fill(instance)
         floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
@@ -85,7 +89,7 @@ def plan_round(
     if priced is not None:
         judge.consider("greedy", priced)
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
-    asking = Asking(judge, parameters, runner or InProcessRunner(), cancellation)
+    asking = Asking(judge, parameters, runner, cancellation)
     how = ladder(len(instance.option))
     if parameters.pipeline != "greedy":
         judge.work["branches"] = branch(judge, search, how)

@@ -63,6 +63,7 @@ class SolveParameters(_message.Message):
     THREADS_FIELD_NUMBER: _builtins.int
     MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
     PROPOSERS_FIELD_NUMBER: _builtins.int
+    LOOK_AHEAD_SHARE_FIELD_NUMBER: _builtins.int
     pipeline: Global___Pipeline.ValueType
     """Steps to take. Unset: AUTO."""
     solver: _builtins.str
@@ -79,6 +80,10 @@ class SolveParameters(_message.Message):
     """Threads of the solver, 1 to 256. With 1 and without a time limit that bites, the same request gives the same plan. Unset: 1."""
     memory_limit_bytes: _builtins.int
     """Planned. Most memory of the solver in bytes. Unset: the service's own limit."""
+    look_ahead_share: _builtins.float
+    """Share of the time budget in which to make a new outlook, 0 to 1. When it is too short the round is planned on its own, and the
+    answer says so. Unset or 0: none is made.
+    """
     @_builtins.property
     def time_budget(self) -> _duration_pb2.Duration:
         """Time after which the answer must be there, counted from the arrival of the request, above 0. The call's deadline, less a
@@ -104,11 +109,14 @@ class SolveParameters(_message.Message):
         threads: _builtins.int | None = ...,
         memory_limit_bytes: _builtins.int | None = ...,
         proposers: _abc.Iterable[_builtins.str] | None = ...,
+        look_ahead_share: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "relative_gap", b"relative_gap", "seed", b"seed", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share", "_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "look_ahead_share", b"look_ahead_share", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "relative_gap", b"relative_gap", "seed", b"seed", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "pipeline", b"pipeline", "proposers", b"proposers", "relative_gap", b"relative_gap", "seed", b"seed", "solver", b"solver", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share", "_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "look_ahead_share", b"look_ahead_share", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "pipeline", b"pipeline", "proposers", b"proposers", "relative_gap", b"relative_gap", "seed", b"seed", "solver", b"solver", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__look_ahead_share: _TypeAlias = _typing.Literal["look_ahead_share"]  # noqa: Y015
+    _WhichOneofArgType__look_ahead_share: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share"]  # noqa: Y015
     _WhichOneofReturnType__memory_limit_bytes: _TypeAlias = _typing.Literal["memory_limit_bytes"]  # noqa: Y015
     _WhichOneofArgType__memory_limit_bytes: _TypeAlias = _typing.Literal["_memory_limit_bytes", b"_memory_limit_bytes"]  # noqa: Y015
     _WhichOneofReturnType__node_limit: _TypeAlias = _typing.Literal["node_limit"]  # noqa: Y015
@@ -119,6 +127,8 @@ class SolveParameters(_message.Message):
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__threads: _TypeAlias = _typing.Literal["threads"]  # noqa: Y015
     _WhichOneofArgType__threads: _TypeAlias = _typing.Literal["_threads", b"_threads"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__look_ahead_share) -> _WhichOneofReturnType__look_ahead_share | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__memory_limit_bytes) -> _WhichOneofReturnType__memory_limit_bytes | None: ...
     @_typing.overload

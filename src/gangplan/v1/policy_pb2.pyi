@@ -143,6 +143,7 @@ class Terms(_message.Message):
     RESIDUAL_VALUE_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
     ENERGY_FIELD_NUMBER: _builtins.int
+    TRACKING_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def throughput(self) -> Global___ThroughputTerm:
         """Useful work of what runs."""
@@ -179,6 +180,10 @@ class Terms(_message.Message):
     def energy(self) -> Global___EnergyTerm:
         """Planned. Energy that is used."""
 
+    @_builtins.property
+    def tracking(self) -> Global___TrackingTerm:
+        """Reward for giving jobs what the outlook asks for."""
+
     def __init__(
         self,
         *,
@@ -191,10 +196,11 @@ class Terms(_message.Message):
         residual_value: Global___ResidualValueTerm | None = ...,
         cost: Global___CostTerm | None = ...,
         energy: Global___EnergyTerm | None = ...,
+        tracking: Global___TrackingTerm | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -419,6 +425,32 @@ class SwitchingTerm(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___SwitchingTerm: _TypeAlias = SwitchingTerm  # noqa: Y015
+
+@_typing.final
+class TrackingTerm(_message.Message):
+    """TrackingTerm rewards giving each job the service that the round's outlook asks for, and nothing beyond. Without an outlook it is 0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    weight: _builtins.float
+    """GPU-equivalents for each weighted reference device at work on a target, 0 to 1e9. Unset: the default; 0: the outlook is not
+    followed.
+    """
+    def __init__(
+        self,
+        *,
+        weight: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
+    _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
+
+Global___TrackingTerm: _TypeAlias = TrackingTerm  # noqa: Y015
 
 @_typing.final
 class ResidualValueTerm(_message.Message):

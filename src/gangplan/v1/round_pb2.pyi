@@ -7,6 +7,7 @@ from collections import abc as _abc
 from gangplan.v1 import accelerator_pb2 as _accelerator_pb2
 from gangplan.v1 import cluster_pb2 as _cluster_pb2
 from gangplan.v1 import job_pb2 as _job_pb2
+from gangplan.v1 import outlook_pb2 as _outlook_pb2
 from gangplan.v1 import parameters_pb2 as _parameters_pb2
 from gangplan.v1 import plan_pb2 as _plan_pb2
 from gangplan.v1 import policy_pb2 as _policy_pb2
@@ -55,6 +56,7 @@ class PlanRoundRequest(_message.Message):
     WARM_START_FIELD_NUMBER: _builtins.int
     PREVIOUS_PLAN_FIELD_NUMBER: _builtins.int
     RESERVATIONS_FIELD_NUMBER: _builtins.int
+    OUTLOOK_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The same id with the same content gives the same answer; with other content it is refused. Empty: no such promise."""
     warm_start: _builtins.bytes
@@ -115,6 +117,12 @@ class PlanRoundRequest(_message.Message):
     def reservations(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.Reservation]:
         """Planned. Promises made in earlier rounds."""
 
+    @_builtins.property
+    def outlook(self) -> _outlook_pb2.Outlook:
+        """The outlook of the last answer, unchanged. With a look_ahead_share a new one is made from it and followed; without, this one is
+        followed as it is. Unset: each round is planned on its own.
+        """
+
     def __init__(
         self,
         *,
@@ -133,10 +141,11 @@ class PlanRoundRequest(_message.Message):
         warm_start: _builtins.bytes = ...,
         previous_plan: _plan_pb2.Plan | None = ...,
         reservations: _abc.Iterable[_plan_pb2.Reservation] | None = ...,
+        outlook: _outlook_pb2.Outlook | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "horizon", b"horizon", "now", b"now", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "round_length", b"round_length"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "horizon", b"horizon", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "round_length", b"round_length"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "cluster", b"cluster", "horizon", b"horizon", "job_classes", b"job_classes", "jobs", b"jobs", "now", b"now", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "profiles", b"profiles", "queues", b"queues", "request_id", b"request_id", "reservations", b"reservations", "round_length", b"round_length", "warm_start", b"warm_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "cluster", b"cluster", "horizon", b"horizon", "job_classes", b"job_classes", "jobs", b"jobs", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "profiles", b"profiles", "queues", b"queues", "request_id", b"request_id", "reservations", b"reservations", "round_length", b"round_length", "warm_start", b"warm_start"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -204,6 +213,7 @@ class PlanRoundResponse(_message.Message):
     VERIFIED_FIELD_NUMBER: _builtins.int
     WARM_START_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
+    OUTLOOK_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The request's."""
     pipeline: _parameters_pb2.Pipeline.ValueType
@@ -250,6 +260,12 @@ class PlanRoundResponse(_message.Message):
     def statistics(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Sizes and counters, e.g. columns, rows, classes."""
 
+    @_builtins.property
+    def outlook(self) -> _outlook_pb2.Outlook:
+        """The outlook that the plan follows, for the next request. A plan is worth what its quality says under this outlook. Unset: it
+        follows none.
+        """
+
     def __init__(
         self,
         *,
@@ -268,10 +284,11 @@ class PlanRoundResponse(_message.Message):
         verified: _builtins.bool = ...,
         warm_start: _builtins.bytes = ...,
         version: _builtins.str = ...,
+        outlook: _outlook_pb2.Outlook | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan", "quality", b"quality", "termination", b"termination"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outlook", b"outlook", "plan", b"plan", "quality", b"quality", "termination", b"termination"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["notices", b"notices", "pipeline", b"pipeline", "plan", b"plan", "quality", b"quality", "request_id", b"request_id", "seed", b"seed", "solver", b"solver", "stages", b"stages", "statistics", b"statistics", "termination", b"termination", "time_by_phase", b"time_by_phase", "verdicts", b"verdicts", "verified", b"verified", "version", b"version", "warm_start", b"warm_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notices", b"notices", "outlook", b"outlook", "pipeline", b"pipeline", "plan", b"plan", "quality", b"quality", "request_id", b"request_id", "seed", b"seed", "solver", b"solver", "stages", b"stages", "statistics", b"statistics", "termination", b"termination", "time_by_phase", b"time_by_phase", "verdicts", b"verdicts", "verified", b"verified", "version", b"version", "warm_start", b"warm_start"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
+from gangplan.domain.outlook import Outlook
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
@@ -85,8 +86,11 @@ class Instance:
         devices: shape (options,).
         throughput_at: shape (options, scopes), work units per second at every scope; NaN where that hangs on
             which of several types it gets.
+        relative: shape (options,), X / X_ref.
+        throughput: shape (options,), X, work units per second.
         gain: shape (options,), u of each option minus u of not running, in GPU-equivalents.
         keep_gain: shape (classes,), the same for KEEP; 0 for waiting classes.
+        present_throughput: shape (classes,), X where a kept job runs now; 0 for waiting classes.
         keep_use: by class: ``{node index: (devices, cpu, memory)}`` of a kept job.
         keeps: the same as flat arrays.
         offset: value of the plan in which nothing runs.
@@ -96,6 +100,7 @@ class Instance:
         block_pools: shape (blocks, pools), most copies that fit on one node of the pool; 0: none.
         queue_names, queue_ancestors: the quota tree; ancestors include the queue itself.
         weight: shape (jobs,), w.
+        fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
     """
 
     round: Round
@@ -116,8 +121,11 @@ class Instance:
     option_class: IntArray
     devices: IntArray
     throughput_at: FloatArray
+    relative: FloatArray
+    throughput: FloatArray
     gain: FloatArray
     keep_gain: FloatArray
+    present_throughput: FloatArray
     keep_use: tuple[Mapping[int, Vector], ...]
     keeps: Keeps
     offset: float
@@ -128,6 +136,7 @@ class Instance:
     queue_names: tuple[str, ...]
     queue_ancestors: tuple[tuple[int, ...], ...]
     weight: FloatArray
+    fair_rate: FloatArray
 
     def option_at(self, k: int) -> Option:
         """The option at position ``k`` of the option arrays."""
@@ -168,7 +177,7 @@ def _build_instance(round_: Round) -> Instance:
     weights = build_weights(round_.policy, base, standings)
 
     queue_names = tuple(sorted(q.name for q in round_.queues))
-    members = _members(jobs, shapes, weights, closed)
+    members = _members(jobs, shapes, weights, closed, round_.outlook)
     classes, entries = _classes(jobs, members, shapes, placements, queue_names, closed)
     option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
     now_placed = {
@@ -210,8 +219,13 @@ def _build_instance(round_: Round) -> Instance:
         option_class=option_class,
         devices=devices,
         throughput_at=shapes.throughput_at[entries],
+        relative=shapes.relative[entries],
+        throughput=shapes.throughput[entries],
         gain=gain,
         keep_gain=keep_gain,
+        present_throughput=np.array(
+            [now_placed[c].throughput if c in now_placed else 0.0 for c in range(len(classes))]
+        ),
         keep_use=keep_use,
         keeps=flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names)),
         offset=offset,
@@ -222,6 +236,7 @@ def _build_instance(round_: Round) -> Instance:
         queue_names=queue_names,
         queue_ancestors=_ancestors(round_, queue_names),
         weight=weights.weight,
+        fair_rate=fair_rate,
     )
 
 
@@ -251,7 +266,11 @@ def _fleet(nodes: Nodes) -> dict[int, int]:
 
 
 def _members(
-    jobs: Sequence[Job], shapes: ShapeTable, weights: Weights, closed: Collection[str]
+    jobs: Sequence[Job],
+    shapes: ShapeTable,
+    weights: Weights,
+    closed: Collection[str],
+    outlook: Outlook | None,
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     grouped: dict[object, list[int]] = {}
@@ -266,6 +285,7 @@ def _members(
                 job.deadline,
                 left,
                 job.gate if job.name in closed else None,
+                0.0 if outlook is None else outlook.need(job.name),
             )
         grouped.setdefault(key, []).append(j)
     for members in grouped.values():

@@ -36,6 +36,8 @@ class Pricing:
         self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
         self._first = np.array(first, dtype=np.int64)
         self._weights = weights
+        outlook = round_.outlook
+        self._need = np.array([0.0 if outlook is None else outlook.need(job.name) for job in mine])
         self._rate = np.full(len(mine), np.inf)
         self._delayed_rate = np.full(len(mine), np.inf)
         for c, job in enumerate(mine):
@@ -109,6 +111,7 @@ class Pricing:
         table = OptionTable(
             value=full_value * relative,
             fair_value=full_value * self._weights.earned(jobs, relative),
+            needed_value=full_value * self._need[classes],
             size=self._size[classes],
             base=self._weights.base[jobs],
             weight=self._weights.weight[jobs],

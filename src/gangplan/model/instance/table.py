@@ -18,6 +18,7 @@ class OptionTable:
     Attributes:
         value: V = req^gamma * relative throughput, GPU-equivalents; 0 when the job does not run.
         fair_value: the same as the forms of fairness see it: w V where they are straight.
+        needed_value: V at the service that the outlook asks for; 0 without one.
         size: req, reference devices.
         base: b, base weight over the median base weight.
         weight: w, what a job at its reference is worth under the forms of fairness, per unit of V.
@@ -30,6 +31,7 @@ class OptionTable:
 
     value: FloatArray
     fair_value: FloatArray
+    needed_value: FloatArray
     size: FloatArray
     base: FloatArray
     weight: FloatArray

@@ -288,6 +288,7 @@ class PolicyPart(Part):
     deadline_weight: NonNegative = _DEFAULTS.deadline_weight
     locality_weight: NonNegative = _DEFAULTS.locality_weight
     switching_weight: NonNegative = _DEFAULTS.switching_weight
+    tracking_weight: NonNegative = _DEFAULTS.tracking_weight
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit
     minimum_run: Duration = _DEFAULTS.minimum_run_seconds
     disruption_limit_per_job_hour: Whole | None = _DEFAULTS.disruption_limit_per_job_hour

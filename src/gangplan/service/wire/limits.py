@@ -65,3 +65,6 @@ THREADS = 256
 
 PRIORITY = 2**31 - 1
 """Largest absolute class of priority."""
+
+SERVICE = 1e6
+"""Most rounds of reference service that an outlook asks for at once."""

@@ -24,6 +24,7 @@ from gangplan.service.wire import limits
 from gangplan.service.wire.enums import read_enum
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
+from gangplan.service.wire.read_outlook import read_outlook
 from gangplan.service.wire.read_parameters import PIPELINES
 from gangplan.service.wire.read_running import read_placements
 from gangplan.twins import twin_maker
@@ -102,6 +103,9 @@ def _read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:
     }
     if message.pipeline not in PIPELINES:
         fields.refuse("pipeline", "must be set")
+    outlook = None
+    if message.HasField("outlook"):
+        outlook = read_outlook(message.outlook, "outlook.", fields)
     fields.raise_violations()
     return RoundResult(
         plan=plan,
@@ -119,6 +123,7 @@ def _read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:
         seed=message.seed,
         verified=message.verified,
         warm_start=message.warm_start,
+        outlook=outlook,
     )
 
 

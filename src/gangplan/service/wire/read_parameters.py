@@ -37,6 +37,7 @@ def read_parameters(
         node_limit=node_limit,
         threads=fields.integer(threads, path, "threads", 1, limits.THREADS),
         proposers=_proposers(message, path, fields),
+        look_ahead_share=fields.real(message.look_ahead_share, path, "look_ahead_share", 0.0, 1.0),
     )
 
 

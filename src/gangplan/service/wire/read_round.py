@@ -17,6 +17,7 @@ from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_answer import read_actions
 from gangplan.service.wire.read_cluster import read_accelerators, read_cluster
 from gangplan.service.wire.read_job import read_jobs
+from gangplan.service.wire.read_outlook import read_outlook
 from gangplan.service.wire.read_parameters import read_parameters
 from gangplan.service.wire.read_policy import read_policy
 from gangplan.service.wire.read_queue import read_queues
@@ -117,4 +118,8 @@ def _read_round(
     request_id = fields.text(request.request_id, path, "request_id")
     parameters = read_parameters(request.parameters, request_id, f"{path}parameters.", fields)
     parameters = _with_state(parameters, request, path, fields)
-    return Round(now, length, horizon, cluster, accelerators, queues, jobs, profiles, policy), parameters
+    outlook = None
+    if request.HasField("outlook"):
+        outlook = read_outlook(request.outlook, f"{path}outlook.", fields)
+    round_ = Round(now, length, horizon, cluster, accelerators, queues, jobs, profiles, policy, outlook)
+    return round_, parameters

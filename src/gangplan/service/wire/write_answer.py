@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gangplan.domain.plan import Plan, Quality, RoundResult, Stage, Verdict, gaps
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration
+from gangplan.service.wire.write_outlook import write_outlook
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
 
@@ -38,6 +39,8 @@ def write_result(result: RoundResult, request_id: str = "", version: str = "") -
         version=version,
         warm_start=result.warm_start,
     )
+    if result.outlook is not None:
+        message.outlook.CopyFrom(write_outlook(result.outlook))
     message.plan.SetInParent()
     _add_actions(result.plan, message.plan)
     _add_verdicts(result.verdicts, message)

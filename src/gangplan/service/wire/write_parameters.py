@@ -20,6 +20,7 @@ def write_parameters(parameters: PlanParameters) -> parameters_pb2.SolveParamete
         node_limit=parameters.node_limit,
         threads=parameters.threads,
         proposers=parameters.proposers,
+        look_ahead_share=parameters.look_ahead_share,
     )
     message.pipeline = PIPELINE_NUMBERS[parameters.pipeline]  # type: ignore[assignment]
     return message

@@ -11,6 +11,7 @@ from gangplan.service.wire.times import write_seconds
 from gangplan.service.wire.write_answer import write_plan
 from gangplan.service.wire.write_cluster import write_accelerator, write_cluster
 from gangplan.service.wire.write_job import write_job, write_profiles
+from gangplan.service.wire.write_outlook import write_outlook
 from gangplan.service.wire.write_parameters import write_parameters
 from gangplan.service.wire.write_policy import write_policy
 from gangplan.v1 import queue_pb2, round_pb2
@@ -42,6 +43,8 @@ def write_round(
         for job in round_.jobs:
             write_job(job, request.jobs.add(name=job.name, revision=job.revision))
     write_profiles(round_.profiles, request.profiles)
+    if round_.outlook is not None:
+        request.outlook.CopyFrom(write_outlook(round_.outlook))
     if parameters is not None:
         request.parameters.CopyFrom(write_parameters(parameters))
         request.warm_start = parameters.warm_start

@@ -1,0 +1,111 @@
+"""The outlook: targets for this round, what earlier ones still owe, and estimates (decision 31).
+
+Targets that are a share of a round are met over several: what a round did not give is owed by the next, up to
+a bound. That is the round mechanism of Gavel (Narayanan et al., OSDI 2020, section 5: priority is the share
+asked for over the share received), in its linear form. What a job got beyond its target is not held against
+it: the next plan starts from the work that is left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gangplan.domain.outlook import JobOutlook, Outlook
+from gangplan.model.instance.instance import Instance
+from gangplan.model.lookahead.buckets import LONGEST_SECONDS
+from gangplan.model.lookahead.crowd import JobNumbers
+from gangplan.model.lookahead.fluid import Fluid, finishes
+from gangplan.model.lookahead.reserve import reservations
+from gangplan.model.lookahead.room import RELAXED
+from gangplan.model.lookahead.service import Service, hand_out
+from gangplan.model.program import FloatArray
+
+MOST_OWED = 2.0
+"""Rounds of reference service that a job may be owed."""
+_GRAIN = 16.0
+"""Targets and what is owed are multiples of one in so many, so that alike jobs stay alike."""
+_MOST_SERVICE = 1e6
+
+
+def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outlook:
+    """The outlook that a solution of the fluid plan gives.
+
+    Args:
+        fluid: the plan's programme.
+        values: shape (columns,), its solution.
+        last: the outlook of an earlier round; None: there is none, and nothing is owed.
+    """
+    instance, numbers = fluid.instance, fluid.numbers
+    service = hand_out(fluid, values)
+    round_ = instance.round
+    owed = _owed(instance, numbers, last)
+    entries = []
+    for j, job in enumerate(instance.jobs):
+        if numbers.planned[j]:
+            start, end = float(service.start[j]), float(service.end[j])
+            target = _grain(
+                float(service.first[j]) / max(1e-300, numbers.reference[j] * round_.round_seconds)
+            )
+        elif numbers.fixed[j]:
+            start, end = 0.0, finishes(instance, j)
+            target = _grain(_present(instance, j))
+        else:
+            continue
+        entries.append(
+            JobOutlook(
+                job=job.name,
+                target=target,
+                deficit=_grain(float(owed[j])) if target < 1.0 else 0.0,
+                work_done=job.work_done,
+                estimated_start=round_.now if numbers.running[j] else _moment(round_.now, start),
+                estimated_end=None if job.work_left is None else _moment(round_.now, end),
+            )
+        )
+    return Outlook(
+        made_at=round_.now,
+        round_seconds=round_.round_seconds,
+        jobs=tuple(entries),
+        reservations=reservations(fluid, service),
+        relaxed=_relaxed(fluid, service),
+    )
+
+
+def _present(instance: Instance, job: int) -> float:
+    """Relative throughput of a job where it is."""
+    mine = int(instance.class_of_job[job])
+    return 0.0 if not instance.present_throughput[mine] else 1.0
+
+
+def _owed(instance: Instance, numbers: JobNumbers, last: Outlook | None) -> FloatArray:
+    """Service that earlier targets gave and the rounds did not, 0 to :data:`MOST_OWED`, shape (jobs,)."""
+    owed = np.zeros(len(instance.jobs))
+    if last is None:
+        return owed
+    rounds = max(0.0, instance.round.now - last.made_at) / last.round_seconds
+    for entry in last.jobs:
+        j = instance.job_index.get(entry.job)
+        if j is None or numbers.reference[j] <= 0.0:
+            continue
+        got = (instance.jobs[j].work_done - entry.work_done) / (numbers.reference[j] * last.round_seconds)
+        owed[j] = min(MOST_OWED, max(0.0, entry.deficit + entry.target * rounds - max(0.0, got)))
+    return owed
+
+
+def _grain(service: float) -> float:
+    return min(_MOST_SERVICE, round(service * _GRAIN) / _GRAIN)
+
+
+def _moment(now: float, seconds: float) -> float | None:
+    return now + seconds if seconds <= LONGEST_SECONDS else None
+
+
+def _relaxed(fluid: Fluid, service: Service) -> tuple[str, ...]:
+    del service
+    found = list(RELAXED)
+    jobs, classes = int(fluid.crowd.size.sum()), len(fluid.crowd.members)
+    if jobs > classes:
+        found.append(f"{jobs} jobs by {classes} classes of alike ones")
+    unknown = sum(job.work_left is None for job in fluid.instance.jobs)
+    if unknown:
+        found.append(f"work left of {unknown} jobs is unknown: taken for what they have done")
+    return tuple(found)

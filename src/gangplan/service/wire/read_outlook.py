@@ -1,0 +1,79 @@
+"""An outlook on the wire -> :class:`~gangplan.domain.outlook.Outlook`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
+from gangplan.service.wire import limits
+from gangplan.service.wire.fields import Fields
+from gangplan.v1 import outlook_pb2, plan_pb2
+
+
+def read_outlook(message: outlook_pb2.Outlook, path: str, fields: Fields) -> Outlook:
+    """The outlook; jobs that it names need not be there any more."""
+    made_at, length = 0.0, 1.0
+    if message.HasField("made_at"):
+        made_at = fields.instant(message.made_at, path, "made_at")
+    else:
+        fields.refuse(f"{path}made_at", "must be set")
+    if message.HasField("round_length"):
+        length = fields.duration(message.round_length, path, "round_length", positive=True)
+    else:
+        fields.refuse(f"{path}round_length", "must be set")
+    seen: dict[str, str] = {}
+    jobs = []
+    for index, entry in enumerate(message.jobs):
+        here = f"{path}jobs[{index}]."
+        jobs.append(_read_job(entry, here, fields))
+        fields.unique(seen, entry.job, f"{here}job")
+    return Outlook(
+        made_at=made_at,
+        round_seconds=length,
+        jobs=tuple(jobs),
+        reservations=read_reservations(message.reservations, f"{path}reservations", fields),
+        relaxed=tuple(
+            fields.text(phrase, path, f"relaxed[{index}]") for index, phrase in enumerate(message.relaxed)
+        ),
+    )
+
+
+def read_reservations(
+    messages: Sequence[plan_pb2.Reservation], path: str, fields: Fields
+) -> tuple[Reservation, ...]:
+    """Promises, in their order; ``path`` is that of the list."""
+    return tuple(
+        _read_reservation(message, f"{path}[{index}].", fields) for index, message in enumerate(messages)
+    )
+
+
+def _read_job(message: outlook_pb2.JobOutlook, path: str, fields: Fields) -> JobOutlook:
+    start = end = None
+    if message.HasField("estimated_start"):
+        start = fields.instant(message.estimated_start, path, "estimated_start")
+    if message.HasField("estimated_end"):
+        end = fields.instant(message.estimated_end, path, "estimated_end")
+    return JobOutlook(
+        job=fields.name(message.job, path, "job"),
+        target=fields.real(message.target, path, "target", 0.0, limits.SERVICE),
+        deficit=fields.real(message.deficit, path, "deficit", 0.0, limits.SERVICE),
+        work_done=fields.real(message.work_done, path, "work_done", 0.0, limits.WORK),
+        estimated_start=start,
+        estimated_end=end,
+    )
+
+
+def _read_reservation(message: plan_pb2.Reservation, path: str, fields: Fields) -> Reservation:
+    duration = None
+    if message.HasField("duration"):
+        duration = fields.duration(message.duration, path, "duration", positive=True)
+    for name in ("latest_start", "expires_at"):
+        if not message.HasField(name):
+            fields.refuse(f"{path}{name}", "must be set")
+    return Reservation(
+        job=fields.name(message.job, path, "job"),
+        domain=fields.optional_name(message.domain, path, "domain"),
+        latest_start=fields.instant(message.latest_start, path, "latest_start"),
+        expires_at=fields.instant(message.expires_at, path, "expires_at"),
+        duration_seconds=duration,
+    )
