@@ -30,6 +30,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
+from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
 from gangplan.domain.plan import (
     Action,
     ActionKind,
@@ -57,6 +58,20 @@ DATA = Path(__file__).parent / "data"
 GIB = 2**30
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z."""
+
+OUTLOOK = Outlook(
+    made_at=NOW - 300.0,
+    round_seconds=300.0,
+    jobs=(
+        JobOutlook("gone", 1.0),
+        JobOutlook("train", 0.5, 0.25, 12.5, NOW - 300.0, NOW + 900.5),
+    ),
+    reservations=(
+        Reservation("train", "r1", NOW + 600.0, NOW + 1200.0, 60.5),
+        Reservation("wait", None, NOW, NOW),
+    ),
+    relaxed=("places within a domain",),
+)
 
 TRAINER = Component(
     (
@@ -173,15 +188,17 @@ EVERYTHING = Round(
         deadline_weight=0.75,
         locality_weight=0.2,
         switching_weight=1.25,
+        tracking_weight=0.875,
         disruption_limit=0,
         minimum_run_seconds=600.0,
         disruption_limit_per_job_hour=2,
         hysteresis=0.125,
         reference_host=Resources(12_000, 128 * GIB),
     ),
+    outlook=OUTLOOK,
 )
 
-PARAMETERS = PlanParameters("round-1", 2.5, "full", "highs", 7, 1e-4, 1000, 2)
+PARAMETERS = PlanParameters("round-1", 2.5, "full", "highs", 7, 1e-4, 1000, 2, look_ahead_share=0.25)
 
 ANSWER = RoundResult(
     plan=Plan(
@@ -233,6 +250,7 @@ ANSWER = RoundResult(
     solver="highs 1.16.0",
     statistics={"columns": 12.0, "rows": 7.0},
     seed=7,
+    outlook=OUTLOOK,
 )
 
 

@@ -13,6 +13,7 @@ Two sides look at a round and share nothing but the domain, so that each can be 
   (``order``).
 * ``formulation/``: the integer programme. Columns (``layout``), ``rows``, ``formulate``, a plan as column
   values (``encode``), what row prices prove (``duality``), a stricter one that binds (``inflate``).
+* ``lookahead/``: the fluid plan over coarse time, and the outlook that a round follows.
 * ``program``: what solvers see of it; ``compiled``: loops as machine code.
 * ``words/``: verdicts and notices.
 

@@ -33,6 +33,7 @@ def test_every_term_is_found_and_named():
         "priority",
         "switching",
         "throughput",
+        "tracking",
     ]
     assert all(term.UNIT for term in terms())
 
