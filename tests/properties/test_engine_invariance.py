@@ -141,6 +141,9 @@ def renamed(round_: Round, name: Callable[[str], str]) -> Round:
             gate=replace(old.gate, after_jobs=tuple(map(name, old.gate.after_jobs))),
         )
 
+    outlook = round_.outlook and replace(
+        round_.outlook, jobs=tuple(replace(entry, job=name(entry.job)) for entry in round_.outlook.jobs)
+    )
     tree = round_.cluster.topology
     domains = tuple(Domain(name(d.name), d.level, new(d.parent)) for d in tree.domains)
     return replace(
@@ -169,6 +172,7 @@ def renamed(round_: Round, name: Callable[[str], str]) -> Round:
             )
             for p in round_.profiles
         ),
+        outlook=outlook,
     )
 
 

@@ -38,6 +38,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
+from gangplan.domain.outlook import JobOutlook, Outlook
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan, Precondition
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.queue import Queue
@@ -137,7 +138,18 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
         jobs=tuple(jobs),
         profiles=profiles,
         policy=policy,
+        outlook=_outlook(d, jobs, round_seconds) if d.chance(30) else None,
     )
+
+
+def _outlook(d: _Draw, jobs: Sequence[Job], round_seconds: float) -> Outlook:
+    """Targets for most jobs, some of them owed more, and for one that is gone."""
+    entries = [
+        JobOutlook(job.name, d.one((1.0, 0.0, 0.5, 1.5)), d.one((0.0, 0.0, 0.25)), job.work_done)
+        for job in jobs
+        if d.chance(80)
+    ]
+    return Outlook(NOW - round_seconds, round_seconds, (*entries, JobOutlook("gone", 1.0)))
 
 
 def _accelerators(d: _Draw) -> tuple[AcceleratorType, ...]:
@@ -302,6 +314,7 @@ def _policy(d: _Draw) -> Policy:
         deadline_weight=d.one((0.5, 0.0, 2.0)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),
+        tracking_weight=d.one((1.0, 0.0, 2.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
         disruption_limit_per_job_hour=d.one((None, None, None, None, None, 1)),
