@@ -33,6 +33,8 @@ from gangplan_solvers import catalog
 
 from .planned import drawn, in_depth
 
+pytestmark = pytest.mark.timeout(900)
+
 AHEAD = PlanParameters(pipeline="greedy", time_budget_seconds=60.0, look_ahead_share=0.9)
 
 
