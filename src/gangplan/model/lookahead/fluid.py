@@ -282,7 +282,7 @@ def _earned(
     late = rising((age + buckets.end) / fair, power)
     earned = late - rising((age + buckets.middle) / fair, power)
     deadline = np.array([numbers.deadline[m].min() for m in crowd.members])[:, None]
-    due = np.where(np.isfinite(deadline), deadline, 0.0)
+    due = np.where(np.isfinite(deadline), np.maximum(deadline, 0.0), 0.0)
     before = np.clip((due - buckets.edges[:-1]) / buckets.seconds, 0.0, 1.0)
     worth = 2.0 * policy.deadline_weight * np.maximum(1.0, rising((age + due) / fair, power))
     by_class = base * (earned + np.where(np.isfinite(deadline), worth * before, 0.0))
