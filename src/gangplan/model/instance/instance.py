@@ -90,7 +90,6 @@ class Instance:
         throughput: shape (options,), X, work units per second.
         gain: shape (options,), u of each option minus u of not running, in GPU-equivalents.
         keep_gain: shape (classes,), the same for KEEP; 0 for waiting classes.
-        present_throughput: shape (classes,), X where a kept job runs now; 0 for waiting classes.
         keep_use: by class: ``{node index: (devices, cpu, memory)}`` of a kept job.
         keeps: the same as flat arrays.
         offset: value of the plan in which nothing runs.
@@ -125,7 +124,6 @@ class Instance:
     throughput: FloatArray
     gain: FloatArray
     keep_gain: FloatArray
-    present_throughput: FloatArray
     keep_use: tuple[Mapping[int, Vector], ...]
     keeps: Keeps
     offset: float
@@ -223,9 +221,6 @@ def _build_instance(round_: Round) -> Instance:
         throughput=shapes.throughput[entries],
         gain=gain,
         keep_gain=keep_gain,
-        present_throughput=np.array(
-            [now_placed[c].throughput if c in now_placed else 0.0 for c in range(len(classes))]
-        ),
         keep_use=keep_use,
         keeps=flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names)),
         offset=offset,

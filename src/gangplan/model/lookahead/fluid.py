@@ -327,7 +327,7 @@ def free_over_time(instance: Instance, numbers: JobNumbers, times: FloatArray) -
 def finishes(instance: Instance, job: int) -> float:
     """When a running job is done where it is, seconds from now; ``inf`` when unknown."""
     mine = instance.jobs[job]
-    present = instance.present_throughput[int(instance.class_of_job[job])]
+    present = instance.keeps.throughput[int(instance.class_of_job[job])]
     if mine.work_left is None or present <= 0.0:
         return math.inf
     return float(mine.work_left / present)

@@ -73,7 +73,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
 def _present(instance: Instance, job: int) -> float:
     """Relative throughput of a job where it is."""
     mine = int(instance.class_of_job[job])
-    return 0.0 if not instance.present_throughput[mine] else 1.0
+    return 0.0 if not instance.keeps.throughput[mine] else 1.0
 
 
 def _owed(instance: Instance, numbers: JobNumbers, last: Outlook | None) -> FloatArray:
