@@ -22,6 +22,7 @@ from gangplan.domain.cluster import (
 from gangplan.domain.job import (
     Capabilities,
     Component,
+    DeadlineKind,
     Gate,
     Job,
     Running,
@@ -153,6 +154,8 @@ EVERYTHING = Round(
             fair_progress=800.0,
             fair_finish_age=3600.0,
             deadline=NOW + 7200,
+            deadline_kind=DeadlineKind.SOFT,
+            deadline_decay_seconds=1800.0,
             restart_seconds=90.0,
             capabilities=Capabilities(pausable=False, movable=True, resizable=False),
             running=Running(

@@ -165,6 +165,17 @@ class Capabilities:
     resizable: bool = True
 
 
+class DeadlineKind(Enum):
+    """What missing a deadline means."""
+
+    TARGET = "TARGET"
+    """Running at the rate that it still needs is rewarded; missing it costs that reward."""
+    STRICT = "STRICT"
+    """The job is worth something only while it can still be met."""
+    SOFT = "SOFT"
+    """The reward falls after it, to nothing within the decay."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """What keeps a job from being started, whatever there is room for.
@@ -207,6 +218,8 @@ class Job:
         fair_progress: work that the job's fair self has done (decision 11), carried by the caller.
         fair_finish_age: age in seconds at which the fair self was done, frozen; None while it is not.
         deadline: seconds since the epoch; None: none.
+        deadline_kind: what missing it means.
+        deadline_decay_seconds: for SOFT, and there above 0: time after it until no reward is left.
         restart_seconds: time from stop to useful work again, on a stop and start.
         capabilities: what may be done to it while it runs.
         running: present placement; None while it waits.
@@ -229,6 +242,8 @@ class Job:
     fair_progress: float = 0.0
     fair_finish_age: float | None = None
     deadline: float | None = None
+    deadline_kind: DeadlineKind = DeadlineKind.TARGET
+    deadline_decay_seconds: float = 0.0
     restart_seconds: float = 0.0
     capabilities: Capabilities = Capabilities()
     running: Running | None = None

@@ -16,7 +16,7 @@ from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
-from gangplan.model.terms import terms
+from gangplan.model.terms import rate
 from gangplan.model.verifier.facts import JobFacts
 from gangplan.model.verifier.outcome import Outcome, Status
 
@@ -314,12 +314,7 @@ def _rate(judge: Judge, outcome: Outcome) -> float:
     """Value per round, switching aside."""
     if outcome.status is Status.WAITING:
         return 0.0
-    policy = judge.instance.round.policy
-    return sum(
-        term.weight(policy) * term.evaluate(outcome, judge.facts)
-        for term in terms()
-        if not term.SPREAD_OVER_HORIZON
-    )
+    return rate(outcome, judge.facts)
 
 
 def _make_room_in_quotas(occupancy: Occupancy, placed: dict[int, Placed]) -> None:

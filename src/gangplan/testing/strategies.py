@@ -30,6 +30,7 @@ from gangplan.domain.job import (
     OPEN,
     Capabilities,
     Component,
+    DeadlineKind,
     Gate,
     Job,
     Running,
@@ -444,9 +445,11 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
     scopes = world.topology.scopes
     priority = d.one((2, 2, 1, 0)) if urgent else d.one((0, 0, 0, 1, 2))
     work_left = d.one((600.0, 5_000.0, 100_000.0, None, 0.0))
-    deadline = None
+    deadline, kind, decay = None, DeadlineKind.TARGET, 0.0
     if d.chance(30):
         deadline = NOW + d.one((1_200.0, 3_600.0, 86_400.0, -60.0))
+        kind = d.one((DeadlineKind.TARGET, DeadlineKind.STRICT, DeadlineKind.SOFT))
+        decay = d.one((600.0, 7_200.0, 86_400.0)) if kind is DeadlineKind.SOFT else 0.0
     submitted = d.chance(80)
     return Job(
         name=name,
@@ -464,6 +467,8 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
         fair_progress=d.one((0.0, 500.0, 2_000.0)),
         fair_finish_age=1_800.0 if d.chance(5) else None,
         deadline=deadline,
+        deadline_kind=kind,
+        deadline_decay_seconds=decay,
         restart_seconds=d.one((0.0, 10.0, 120.0)),
         capabilities=Capabilities(
             pausable=not d.chance(8), movable=not d.chance(20), resizable=not d.chance(15)

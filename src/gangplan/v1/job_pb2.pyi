@@ -95,9 +95,13 @@ class _DeadlineKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Deadline
     DEADLINE_KIND_TARGET: _DeadlineKind.ValueType  # 1
     """Running at the rate that the deadline still needs is rewarded; missing it costs that reward."""
     DEADLINE_KIND_STRICT: _DeadlineKind.ValueType  # 2
-    """Planned. The job is worth something only when it is met."""
+    """The same reward, and the job is worth nothing in any term once its best throughput cannot meet it any more: it is not started,
+    and goes on only where nobody else has any use for its place. It waits with NOT_CHOSEN and code DEADLINE_LOST.
+    """
     DEADLINE_KIND_SOFT: _DeadlineKind.ValueType  # 3
-    """Planned. Its worth falls after it."""
+    """The reward falls in a straight line after it: from all of it for a job that would end in time to none for one that would end
+    `decay` later.
+    """
 
 class DeadlineKind(_DeadlineKind, metaclass=_DeadlineKindEnumTypeWrapper):
     """DeadlineKind says what missing a deadline means."""
@@ -107,9 +111,13 @@ DEADLINE_KIND_UNSPECIFIED: DeadlineKind.ValueType  # 0
 DEADLINE_KIND_TARGET: DeadlineKind.ValueType  # 1
 """Running at the rate that the deadline still needs is rewarded; missing it costs that reward."""
 DEADLINE_KIND_STRICT: DeadlineKind.ValueType  # 2
-"""Planned. The job is worth something only when it is met."""
+"""The same reward, and the job is worth nothing in any term once its best throughput cannot meet it any more: it is not started,
+and goes on only where nobody else has any use for its place. It waits with NOT_CHOSEN and code DEADLINE_LOST.
+"""
 DEADLINE_KIND_SOFT: DeadlineKind.ValueType  # 3
-"""Planned. Its worth falls after it."""
+"""The reward falls in a straight line after it: from all of it for a job that would end in time to none for one that would end
+`decay` later.
+"""
 Global___DeadlineKind: _TypeAlias = DeadlineKind  # noqa: Y015
 
 class _IsolationLevel:
@@ -836,7 +844,7 @@ class Deadline(_message.Message):
 
     @_builtins.property
     def decay(self) -> _duration_pb2.Duration:
-        """Planned. For SOFT: time after the deadline until nothing is left of the worth."""
+        """For SOFT, and there above 0: time after the deadline until nothing is left of the reward. Unset for the others."""
 
     def __init__(
         self,

@@ -239,6 +239,11 @@ def draw_job(
     if queues and draw(st.booleans()):
         job["queue"] = draw(st.sampled_from(queues))
     scopes = st.sampled_from(["node", *levels, "cluster"])
+    if draw(st.booleans()):
+        job["deadline"] = draw(st.integers(-1000, 10**6) | st.just("-1h"))
+        job |= draw(
+            st.sampled_from([{}, {"deadline_kind": "STRICT"}, {"deadline_kind": "SOFT", "decay": "1h"}])
+        )
     return some(
         draw,
         job,
@@ -250,7 +255,6 @@ def draw_job(
         done=rates,
         fair_progress=rates,
         fair_finish_age=durations,
-        deadline=st.integers(-1000, 10**6) | st.just("-1h"),
         restart=durations,
         pausable=st.booleans(),
         movable=st.booleans(),

@@ -185,7 +185,7 @@ def _build_instance(round_: Round) -> Instance:
     }
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], now_placed, weights)
+    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
@@ -278,6 +278,8 @@ def _members(
                 job.queue,
                 weights.key(j),
                 job.deadline,
+                job.deadline_kind,
+                job.deadline_decay_seconds,
                 left,
                 job.gate if job.name in closed else None,
                 0.0 if outlook is None else outlook.need(job.name),

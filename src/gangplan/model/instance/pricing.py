@@ -9,10 +9,11 @@ import numpy as np
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import AsPlaced
+from gangplan.model.instance.deadlines import Deadlines
 from gangplan.model.instance.shapes import ShapeTable
 from gangplan.model.instance.switching import horizon_seconds, lost_seconds
 from gangplan.model.instance.table import OptionTable
-from gangplan.model.instance.throughput import size
+from gangplan.model.instance.throughput import Speeds, size
 from gangplan.model.instance.weights import Weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 from gangplan.model.terms import terms
@@ -26,6 +27,7 @@ class Pricing:
         round_: Round,
         jobs: Sequence[Job],
         first: Sequence[int],
+        speeds: Speeds,
         now_placed: Mapping[int, AsPlaced],
         weights: Weights,
     ) -> None:
@@ -38,21 +40,16 @@ class Pricing:
         self._weights = weights
         outlook = round_.outlook
         self._need = np.array([0.0 if outlook is None else outlook.need(job.name) for job in mine])
-        self._rate = np.full(len(mine), np.inf)
-        self._delayed_rate = np.full(len(mine), np.inf)
-        for c, job in enumerate(mine):
-            if job.deadline is not None:
-                self._rate[c] = self._delayed_rate[c] = _rate_needed(job, round_, 0.0)
-                if job.running is not None:
-                    self._delayed_rate[c] = _rate_needed(job, round_, job.restart_seconds)
+        self._deadlines = Deadlines(round_, mine, speeds)
         self._restart = np.zeros(len(first))
+        self._restarting = np.array([job.restart_seconds if job.running else 0.0 for job in mine])
         self._lost = np.zeros(len(first))
         self._held = np.zeros(len(first))
         self._horizon = np.full(len(first), round_.round_seconds)
         for c, placed in now_placed.items():
             self._restart[c] = mine[c].restart_seconds
             self._lost[c] = lost_seconds(mine[c], round_)
-            self._held[c] = float(placed.devices) or self._size[c]
+            self._held[c] = 0.0 if self._deadlines.doomed[c] else float(placed.devices) or self._size[c]
             self._horizon[c] = horizon_seconds(mine[c], round_, placed.throughput)
 
     def gains(
@@ -69,27 +66,27 @@ class Pricing:
             option_class,
             shapes.relative[entries],
             shapes.throughput[entries],
-            self._delayed_rate[option_class],
+            self._restarting[option_class],
             wide,
             leaving[option_class],
         )
         kept = self._kept
         placed = [self._placed[c] for c in kept.tolist()]
+        nothing = np.zeros(len(kept))
         staying = self._worth(
             kept,
             np.array([p.relative for p in placed]),
             np.array([p.throughput for p in placed]),
-            self._rate[kept],
+            nothing,
             np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
             np.zeros(len(kept)),
         )
-        nothing = np.zeros(len(kept))
         idle = np.zeros(len(self._size))
         idle[kept] = self._worth(
             kept,
             nothing,
             nothing,
-            np.full(len(kept), np.inf),
+            nothing,
             np.zeros(len(kept), dtype=np.bool_),
             leaving[kept],
         )
@@ -102,7 +99,7 @@ class Pricing:
         classes: IntArray,
         relative: FloatArray,
         throughput: FloatArray,
-        rate_needed: FloatArray,
+        delay: FloatArray,
         wider_than_preferred: BoolArray,
         lost_device_seconds: FloatArray,
     ) -> FloatArray:
@@ -116,20 +113,16 @@ class Pricing:
             base=self._weights.base[jobs],
             weight=self._weights.weight[jobs],
             throughput=throughput,
-            rate_needed=rate_needed,
+            rate_needed=self._deadlines.rate_needed(classes, delay),
+            lateness_seconds=self._deadlines.lateness(classes, throughput, delay),
+            decay_seconds=self._deadlines.decay[classes],
             wider_than_preferred=wider_than_preferred,
             lost_device_seconds=lost_device_seconds,
             horizon_seconds=self._horizon[classes],
         )
+        lost = self._deadlines.lost(classes, throughput, delay)
         total = np.zeros(len(classes), dtype=np.float64)
         for term in terms():
-            total += term.weight(self._policy) * term.coefficients(table)
+            worth = term.weight(self._policy) * term.coefficients(table)
+            total += worth if term.SPREAD_OVER_HORIZON else np.where(lost, 0.0, worth)
         return total
-
-
-def _rate_needed(job: Job, round_: Round, delay: float) -> float:
-    """Work units per second that the deadline still needs; infinite when none can be met."""
-    if job.deadline is None or job.work_left is None:
-        return float("inf")
-    left = job.deadline - round_.now - delay
-    return job.work_left / left if left > 0 else float("inf")

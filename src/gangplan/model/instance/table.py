@@ -24,6 +24,9 @@ class OptionTable:
         weight: w, what a job at its reference is worth under the forms of fairness, per unit of V.
         throughput: work units per second.
         rate_needed: work units per second that the deadline still needs; ``inf`` when none can be met.
+        lateness_seconds: by how much the job would end after its deadline at this throughput; negative when
+            before, ``inf`` when it has none that can be judged.
+        decay_seconds: time after a soft deadline until nothing is left of its reward; 0: not soft.
         wider_than_preferred: the spread is wider than the preferred level.
         lost_device_seconds: device-seconds of work and restart that a voluntary stop, move or resize costs.
         horizon_seconds: H of decision 13, at least one round.
@@ -37,6 +40,8 @@ class OptionTable:
     weight: FloatArray
     throughput: FloatArray
     rate_needed: FloatArray
+    lateness_seconds: FloatArray
+    decay_seconds: FloatArray
     wider_than_preferred: BoolArray
     lost_device_seconds: FloatArray
     horizon_seconds: FloatArray

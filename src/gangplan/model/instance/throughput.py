@@ -108,6 +108,31 @@ class Speeds:
             )
         return self._references[key]
 
+    def best(self, component: Component) -> float:
+        """Work units per second of a component at its best: any allowed counts and types, at any scope.
+
+        As X_ref it depends neither on what is present nor on what is free; 0 when it cannot run at all.
+        """
+        groups = component.task_groups
+        with_devices = [group for group in groups if group.devices_per_task]
+        if not with_devices:
+            return min([max(g.allowed_counts) / g.count for g in groups]) * groups[0].count
+        references = [self.reference(group) for group in with_devices]
+        if min(references) <= 0.0:
+            return 0.0
+        fastest = 0.0
+        for scope in range(len(self.scopes)):
+            ratios = [
+                max(
+                    [self.group(g, t, n, scope) for t in self.allowed_types(g) for n in g.allowed_counts],
+                    default=0.0,
+                )
+                / reference
+                for g, reference in zip(with_devices, references, strict=True)
+            ]
+            fastest = max(fastest, min(ratios))
+        return fastest * references[0]
+
 
 def build_speeds(round_: Round) -> Speeds:
     """Index the catalogue and resolve every profile to all scopes."""

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
+from gangplan.domain.job import DeadlineKind
+from gangplan.model.terms import deadline
+
 if TYPE_CHECKING:
     from gangplan.domain.policy import Policy
     from gangplan.model.instance.table import OptionTable
@@ -52,10 +55,26 @@ def terms() -> tuple[Term, ...]:
 
 
 def worth(outcome: Outcome, facts: RoundFacts) -> dict[str, float]:
-    """What one job's outcome is worth by term, weighted, in GPU-equivalents; the verifier's arithmetic."""
-    return {name: weight * evaluate(outcome, facts) for name, weight, evaluate in facts.once(_weighted)}
+    """What one job's outcome is worth by term, weighted, in GPU-equivalents; the verifier's arithmetic.
+
+    Once a strict deadline is lost, no term counts but what a change costs (see ``deadline``).
+    """
+    weighted = facts.once(_weighted)
+    if outcome.job.deadline_kind is not DeadlineKind.STRICT or not deadline.lost(outcome, facts):
+        return {name: weight * evaluate(outcome, facts) for name, weight, evaluate, _ in weighted}
+    return {
+        name: weight * evaluate(outcome, facts) if spread else 0.0
+        for name, weight, evaluate, spread in weighted
+    }
 
 
-def _weighted(facts: RoundFacts) -> list[tuple[str, float, Callable[[Outcome, RoundFacts], float]]]:
-    """Name, weight under the round's policy, and evaluation of every term."""
-    return [(term.NAME, term.weight(facts.round.policy), term.evaluate) for term in terms()]
+def rate(outcome: Outcome, facts: RoundFacts) -> float:
+    """What an outcome is worth in every round, without what is paid once and spread over the horizon."""
+    spread = {term.NAME for term in terms() if term.SPREAD_OVER_HORIZON}
+    return sum([value for name, value in worth(outcome, facts).items() if name not in spread])
+
+
+def _weighted(facts: RoundFacts) -> list[tuple[str, float, Callable[[Outcome, RoundFacts], float], bool]]:
+    """Name, weight under the round's policy, evaluation, and whether it is paid once, of every term."""
+    policy = facts.round.policy
+    return [(term.NAME, term.weight(policy), term.evaluate, term.SPREAD_OVER_HORIZON) for term in terms()]

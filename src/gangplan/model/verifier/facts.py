@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from gangplan.domain.cluster import Node
-from gangplan.domain.job import WHOLE_DEVICE, Job
+from gangplan.domain.job import WHOLE_DEVICE, DeadlineKind, Job
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
@@ -46,12 +46,14 @@ class JobFacts(NamedTuple):
         weight: w, ``base * rho ** p`` over its median; under other forms of fairness what they make of it.
         present: relative throughput where it runs now; 0 while it waits or when that is no option.
         present_throughput: work units/s where it runs now; 0 likewise.
-        held: devices held now (a CPU-only job: ``size``); 0 while it waits.
+        held: devices held now (a CPU-only job: ``size``); 0 while it waits, and for a doomed job, whose stop
+            loses nothing.
         horizon: H, seconds over which a switching cost is spread (decision 13).
         lost_seconds: running time that a stop throws away (decision 13).
         time_left: seconds until the deadline; None without one.
         claim: what serving it is worth under the policy's forms of fairness; None: w r at relative
             throughput r.
+        doomed: its strict deadline cannot be met, whatever is done.
     """
 
     size: float
@@ -69,6 +71,7 @@ class JobFacts(NamedTuple):
     lost_seconds: float
     time_left: float | None
     claim: Claim | None
+    doomed: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,9 +158,10 @@ def round_facts(round_: Round) -> RoundFacts:
         size = job_size(job, policy)
         relative = present = held = lost = 0.0
         horizon = idle_horizon
+        doomed = job.deadline_kind is DeadlineKind.STRICT and _doomed(round_, job, throughput)
         if job.running is not None:
             relative, present = _present(job, nodes, domains, topology.levels, throughput, forced)
-            held, lost = _held(job, size), _lost(round_, job)
+            held, lost = 0.0 if doomed else _held(job, size), _lost(round_, job)
             horizon = _horizon(round_, job, present)
         jobs[name] = JobFacts(
             size,
@@ -175,6 +179,7 @@ def round_facts(round_: Round) -> RoundFacts:
             lost,
             None if job.deadline is None else job.deadline - round_.now,
             worth.get(name),
+            doomed,
         )
     ranks = {scope: rank for rank, scope in enumerate(topology.scopes)}
     return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs)
@@ -341,6 +346,14 @@ def _horizon(round_: Round, job: Job, present: float) -> float:
     if job.work_left is not None and job.work_left > 0 and present > 0:
         horizon = min(horizon, job.work_left / present)
     return max(round_.round_seconds, horizon)
+
+
+def _doomed(round_: Round, job: Job, throughput: Throughput) -> bool:
+    """Whether even the best throughput from now on is too little for the deadline."""
+    if job.deadline is None or job.work_left is None:
+        return False
+    time = max(0.0, job.deadline - round_.now)
+    return job.work_left * (1 - 1e-9) > throughput.best(job.component) * time
 
 
 def _lost(round_: Round, job: Job) -> float:

@@ -57,6 +57,7 @@ class Throughput:
         self._cells = {profile.name: profile.throughput for profile in round_.profiles}
         self._references: dict[int, tuple[TaskGroup, float]] = {}
         """By identity, which is quicker than by value; the group beside it, so that it stays the same one."""
+        self._best: dict[int, tuple[Component, float]] = {}
 
     def of_group(self, group: TaskGroup, accelerator_type: str | None, count: int, scope: str) -> float:
         """X of a device group, work units/s; 0 when that option does not exist.
@@ -105,6 +106,37 @@ class Throughput:
             wanted = [self.of_group(group, name, group.count, NODE) for name in self.types(group)]
             known = self._references[id(group)] = group, max(wanted, default=0.0)
         return known[1]
+
+    def best(self, component: Component) -> float:
+        """The most work units/s that a component can make: any allowed types and counts, at any scope.
+
+        All its groups are at the same scope, the slowest of them sets the pace, and what is present does not
+        matter (decisions 2 and 7).
+        """
+        known = self._best.get(id(component))
+        if known is None or known[0] is not component:
+            known = self._best[id(component)] = component, self._fastest(component)
+        return known[1]
+
+    def _fastest(self, component: Component) -> float:
+        groups = [group for group in component.task_groups if group.devices_per_task]
+        if not groups:
+            most = {group.name: max(group.allowed_counts) for group in component.task_groups}
+            return self.of_gang(component, most, {}, NODE)[1]
+        found = 0.0
+        for scope in self._scopes:
+            chosen: dict[str, tuple[float, str, int]] = {}
+            for group in groups:
+                ways = [
+                    (self.of_group(group, name, count, scope), name, count)
+                    for name in self.types(group)
+                    for count in group.allowed_counts
+                ]
+                chosen[group.name] = max(ways, default=(0.0, "", 0))
+            counts = {name: way[2] for name, way in chosen.items()}
+            types: dict[str, str | None] = {name: way[1] for name, way in chosen.items()}
+            found = max(found, self.of_gang(component, counts, types, scope)[1])
+        return found
 
     def packed(self, groups: Sequence[TaskGroup]) -> list[Packed]:
         """What device groups make on one node (scope ``node``), alike ones together.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gangplan.domain.cluster import NodeHealth
+from gangplan.domain.job import DeadlineKind
 from gangplan.domain.plan import Verdict, VerdictKind
 from gangplan.model.instance.gates import left_alone_until
 from gangplan.model.instance.instance import Instance, JobClass, build_instance
@@ -141,7 +142,8 @@ class _Alike:
     def waiting(self, c: int) -> tuple[object, ...]:
         """All that the reason depends on why a class that may run waits."""
         job_class = self._instance.classes[c]
-        return job_class.kept, job_class.queue, self.gains(c), self.options(c)
+        strict = self._instance.jobs[job_class.jobs[0]].deadline_kind is DeadlineKind.STRICT
+        return job_class.kept, job_class.queue, self.gains(c), strict, self.options(c)
 
     def types(self, c: int) -> tuple[object, ...]:
         """All that the reason depends on why a class has no options."""
@@ -260,6 +262,9 @@ def _reason(
     if job_class.kept:
         return _Reason(VerdictKind.NOT_CHOSEN, "EVICTED", "gives its place to jobs that are worth more")
     options = instance.options_of(job_class)
+    if not gains and instance.jobs[job_class.jobs[0]].deadline_kind is DeadlineKind.STRICT:
+        message = "its strict deadline can no longer be met, or not by starting now"
+        return _Reason(VerdictKind.NOT_CHOSEN, "DEADLINE_LOST", message)
     held = _quota(instance, job_class, after)
     if held is not None:
         return held

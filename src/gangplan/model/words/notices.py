@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gangplan.domain.job import DeadlineKind, Job
 from gangplan.domain.plan import Notice
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import Instance
@@ -64,14 +65,8 @@ def _jobs(round_: Round, instance: Instance) -> list[Notice]:
     found = []
     nodes = {node.name: node for node in round_.cluster.nodes}
     for i, job in enumerate(round_.jobs):
-        if job.deadline is not None and job.deadline <= round_.now:
-            found.append(
-                Notice(
-                    "DEADLINE_PAST",
-                    f"jobs[{i}].deadline",
-                    f"the deadline of {job.name} is past and counts as none",
-                )
-            )
+        if job.deadline is not None and job.deadline + job.deadline_decay_seconds <= round_.now:
+            found.append(Notice("DEADLINE_PAST", f"jobs[{i}].deadline", _past(job)))
         elif job.deadline is not None and job.work_left is None:
             found.append(
                 Notice(
@@ -94,3 +89,11 @@ def _jobs(round_: Round, instance: Instance) -> list[Notice]:
                 )
             )
     return found
+
+
+def _past(job: Job) -> str:
+    if job.deadline_kind is DeadlineKind.STRICT and job.work_left is not None:
+        return f"the strict deadline of {job.name} is past, and running it is worth nothing"
+    if job.deadline_kind is DeadlineKind.SOFT:
+        return f"the soft deadline of {job.name} is past, and nothing is left of its reward"
+    return f"the deadline of {job.name} is past and counts as none"

@@ -21,6 +21,7 @@ from gangplan.domain.cluster import (
 from gangplan.domain.job import (
     Capabilities,
     Component,
+    DeadlineKind,
     Gate,
     Job,
     Running,
@@ -294,6 +295,8 @@ def _jobs(group: JobClass, start: float, now: float) -> Iterable[Job]:
             fair_progress=group.fair_progress,
             fair_finish_age=group.fair_finish_age,
             deadline=_from(start, group.deadline),
+            deadline_kind=DeadlineKind(group.deadline_kind),
+            deadline_decay_seconds=group.decay,
             restart_seconds=group.restart,
             capabilities=capabilities,
             running=running,

@@ -423,6 +423,8 @@ class JobClass(Tasks, Members):
         fair_finish_age: age at which its fair self was done; None: it is not.
         received: device time that it has held so far, device-seconds or such as 40h; None: unknown.
         deadline: from the start; may have passed.
+        deadline_kind: ``TARGET``, ``STRICT`` or ``SOFT``.
+        decay: for SOFT: time after the deadline until nothing is left of its reward.
         restart: time from a stop to useful work again.
         checkpoint_every: useful running time between two checkpoints, in a simulation; 0: nothing is ever
             lost; None: as ``simulation`` says.
@@ -452,6 +454,8 @@ class JobClass(Tasks, Members):
     fair_finish_age: Duration | None = None
     received: Annotated[NonNegative, BeforeValidator(_time)] | None = None
     deadline: SignedDuration | None = None
+    deadline_kind: Literal["TARGET", "STRICT", "SOFT"] = "TARGET"
+    decay: Duration = 0.0
     restart: Duration = 0.0
     checkpoint_every: Duration | None = None
     pausable: bool = True
@@ -471,6 +475,14 @@ class JobClass(Tasks, Members):
             raise ValueError(
                 f"with `groups`, write {', '.join(f'`{field}`' for field in written)} in each group"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _decays_when_soft(self) -> Self:
+        if self.deadline_kind != "TARGET" and self.deadline is None:
+            raise ValueError("`deadline_kind` says what `deadline` means; there is none")
+        if (self.deadline_kind == "SOFT") != (self.decay > 0):
+            raise ValueError("`decay` is for SOFT deadlines, and there above 0")
         return self
 
     @property

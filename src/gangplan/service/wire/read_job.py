@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from gangplan.domain.job import OPEN, Capabilities, Gate, Job, Running
+from gangplan.domain.job import OPEN, Capabilities, DeadlineKind, Gate, Job, Running
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
@@ -16,6 +16,10 @@ from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
 
 _ANYTHING = Capabilities()
+_KINDS = {
+    job_pb2.DEADLINE_KIND_STRICT: DeadlineKind.STRICT,
+    job_pb2.DEADLINE_KIND_SOFT: DeadlineKind.SOFT,
+}
 _job = twin_maker(Job)
 
 
@@ -60,6 +64,8 @@ def _member(template: Job, name: str, revision: str) -> Job:
         template.fair_progress,
         template.fair_finish_age,
         template.deadline,
+        template.deadline_kind,
+        template.deadline_decay_seconds,
         template.restart_seconds,
         template.capabilities,
         template.running,
@@ -104,12 +110,9 @@ def _read_job(
             0.0,
             limits.WORK,
         )
-    deadline = None
+    deadline, kind, decay = None, DeadlineKind.TARGET, 0.0
     if message.HasField("deadline"):
-        if message.deadline.HasField("time"):
-            deadline = fields.instant(message.deadline.time, path, "deadline.time")
-        else:
-            fields.refuse(f"{path}deadline.time", "must be set in a deadline")
+        deadline, kind, decay = _read_deadline(message.deadline, f"{path}deadline.", fields)
     restart = 0.0
     if message.HasField("interruption_cost") and message.interruption_cost.HasField("restart_time"):
         restart = fields.duration(
@@ -132,6 +135,8 @@ def _read_job(
         fair_progress,
         fair_finish_age,
         deadline,
+        kind,
+        decay,
         restart,
         _read_capabilities(message.capabilities) if message.HasField("capabilities") else _ANYTHING,
         running,
@@ -147,6 +152,24 @@ def _read_job(
         fields.text(revision, path, "revision") if revision else "",
         received,
     )
+
+
+def _read_deadline(
+    message: job_pb2.Deadline, path: str, fields: Fields
+) -> tuple[float | None, DeadlineKind, float]:
+    """When, what missing it means, and how fast a soft one falls."""
+    kind = _KINDS.get(message.kind, DeadlineKind.TARGET)
+    time = None
+    if message.HasField("time"):
+        time = fields.instant(message.time, path, "time")
+    else:
+        fields.refuse(f"{path}time", "must be set in a deadline")
+    decay = fields.duration(message.decay, path, "decay") if message.HasField("decay") else 0.0
+    if kind is DeadlineKind.SOFT and decay <= 0.0:
+        fields.refuse(f"{path}decay", "must be above 0 for a SOFT deadline")
+    if kind is not DeadlineKind.SOFT and message.HasField("decay"):
+        fields.refuse(f"{path}decay", f"is for SOFT deadlines only; the kind is {kind.value}")
+    return time, kind, decay
 
 
 def _read_gate(message: job_pb2.Job, name: str, path: str, fields: Fields) -> Gate:

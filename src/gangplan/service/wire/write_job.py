@@ -9,6 +9,7 @@ from gangplan.domain.cluster import Resources, Toleration
 from gangplan.domain.job import (
     Capabilities,
     Component,
+    DeadlineKind,
     Job,
     Running,
     TaskGroup,
@@ -22,6 +23,11 @@ from gangplan.v1 import job_pb2
 _SPLITS = {
     TaskSplit.FREE: job_pb2.TASK_SPLIT_FREE,
     TaskSplit.WHOLE_NODES: job_pb2.TASK_SPLIT_WHOLE_NODES,
+}
+_KINDS = {
+    DeadlineKind.TARGET: job_pb2.DEADLINE_KIND_TARGET,
+    DeadlineKind.STRICT: job_pb2.DEADLINE_KIND_STRICT,
+    DeadlineKind.SOFT: job_pb2.DEADLINE_KIND_SOFT,
 }
 _NOTHING = Resources()
 _ANYTHING = Capabilities()
@@ -51,7 +57,9 @@ def write_job(job: Job, message: job_pb2.Job) -> None:
         message.service_received_device_seconds = job.service_received_device_seconds
     if job.deadline is not None:
         write_seconds(job.deadline, message.deadline.time)
-        message.deadline.kind = job_pb2.DEADLINE_KIND_TARGET
+        message.deadline.kind = _KINDS[job.deadline_kind]
+        if job.deadline_kind is DeadlineKind.SOFT:
+            write_seconds(job.deadline_decay_seconds, message.deadline.decay)
     if job.restart_seconds:
         write_seconds(job.restart_seconds, message.interruption_cost.restart_time)
     if job.capabilities != _ANYTHING:
