@@ -166,6 +166,10 @@ def renamed(round_: Round, name: Callable[[str], str]) -> Round:
             for q in round_.queues
         ),
         jobs=tuple(job(j) for j in round_.jobs),
+        claims=tuple(
+            replace(claim, job=name(claim.job), placements=tuple(map(moved, claim.placements)))
+            for claim in round_.claims
+        ),
         profiles=tuple(
             replace(
                 p, name=name(p.name), throughput={(name(t), c, s): x for (t, c, s), x in p.throughput.items()}
@@ -271,6 +275,7 @@ def test_when_the_epoch_began_does_not_matter(round_, shift):
     other = replace(
         round_,
         now=round_.now + shift,
+        claims=tuple(replace(claim, expires_at=claim.expires_at + shift) for claim in round_.claims),
         cluster=replace(round_.cluster, nodes=nodes),
         jobs=tuple(job(j) for j in round_.jobs),
     )

@@ -158,6 +158,9 @@ def renamed(round_: Round, plan: Plan) -> tuple[Round, Plan]:
         queues=tuple(replace(q, name=new(q.name), parent=new(q.parent)) for q in round_.queues),
         jobs=tuple(jobs),
         profiles=tuple(replace(p, name=new(p.name)) for p in round_.profiles),
+        claims=tuple(
+            replace(claim, job=new(claim.job), placements=moved(claim.placements)) for claim in round_.claims
+        ),
     )
     actions = tuple(
         replace(

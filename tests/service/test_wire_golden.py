@@ -35,6 +35,7 @@ from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
 from gangplan.domain.plan import (
     Action,
     ActionKind,
+    Claim,
     ForcedReason,
     Notice,
     Plan,
@@ -157,6 +158,7 @@ EVERYTHING = Round(
             deadline_kind=DeadlineKind.SOFT,
             deadline_decay_seconds=1800.0,
             restart_seconds=90.0,
+            checkpoint_seconds=45.0,
             capabilities=Capabilities(pausable=False, movable=True, resizable=False),
             running=Running(
                 (
@@ -168,6 +170,7 @@ EVERYTHING = Round(
                 checkpoint_age_seconds=120.0,
                 next_safe_point=NOW + 60,
                 minimum_run_until=NOW - 1800,
+                stopping=True,
             ),
             gate=Gate(not_before=NOW - 7000, after_jobs=("prepare",), held_seconds=60.0),
             disrupted_at=(NOW - 3000,),
@@ -199,6 +202,7 @@ EVERYTHING = Round(
         reference_host=Resources(12_000, 128 * GIB),
     ),
     outlook=OUTLOOK,
+    claims=(Claim("wait", (TaskPlacement("worker", "n0", 1, (5,)),), NOW + 300, ("gone",)),),
 )
 
 PARAMETERS = PlanParameters("round-1", 2.5, "full", "highs", 7, 1e-4, 1000, 2, look_ahead_share=0.25)
@@ -225,8 +229,10 @@ ANSWER = RoundResult(
                 depends_on=("a0",),
                 beneficiaries=(),
                 cost_by_term={"throughput": 1.0, "fairness": 0.25},
+                not_before=NOW + 45.5,
             ),
-        )
+        ),
+        (Claim("wait", (TaskPlacement("worker", "n0", 1, (0,)),), NOW + 645.5, ("a0",)),),
     ),
     verdicts=(
         Verdict(

@@ -140,6 +140,7 @@ class Running:
         next_safe_point: seconds since the epoch until which it is not disturbed by choice; None: it may be
             at any time.
         minimum_run_until: the same, promised to the job and not said by it.
+        stopping: it is being stopped, and holds its places until it has; it cannot stay.
     """
 
     placements: tuple[TaskPlacement, ...]
@@ -147,6 +148,7 @@ class Running:
     checkpoint_age_seconds: float | None = None
     next_safe_point: float | None = None
     minimum_run_until: float | None = None
+    stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,9 @@ class Job:
         deadline_kind: what missing it means.
         deadline_decay_seconds: for SOFT, and there above 0: time after it until no reward is left.
         restart_seconds: time from stop to useful work again, on a stop and start.
+        checkpoint_seconds: notice that a stop by choice gives: for so long the job writes a checkpoint, does
+            nothing else and holds its places, and then has lost no work. 0: it is stopped at once, and what
+            it has done since its last checkpoint is lost.
         capabilities: what may be done to it while it runs.
         running: present placement; None while it waits.
         gate: what keeps it from being started.
@@ -245,6 +250,7 @@ class Job:
     deadline_kind: DeadlineKind = DeadlineKind.TARGET
     deadline_decay_seconds: float = 0.0
     restart_seconds: float = 0.0
+    checkpoint_seconds: float = 0.0
     capabilities: Capabilities = Capabilities()
     running: Running | None = None
     gate: Gate = OPEN

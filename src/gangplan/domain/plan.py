@@ -40,6 +40,7 @@ class ForcedReason(Enum):
     DEVICE_UNHEALTHY = "DEVICE_UNHEALTHY"
     DEVICE_LOST_TO_OTHERS = "DEVICE_LOST_TO_OTHERS"
     GANG_BROKEN = "GANG_BROKEN"
+    STOPPING = "STOPPING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class Action:
         forced: why, when the planner had no choice.
         cost_by_term: objective contribution by term in GPU-equivalents (what this action is worth).
         preconditions: revisions of the objects that were read.
+        not_before: seconds since the epoch; it does not start before, since the stops that it waits for give
+            notice. None: as soon as those have happened.
     """
 
     id: str
@@ -83,13 +86,38 @@ class Action:
     forced: ForcedReason | None = None
     cost_by_term: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
     preconditions: tuple[Precondition, ...] = ()
+    not_before: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A waiting job's right to capacity that stops are freeing (property P8).
+
+    Handed back with the next round, it keeps the place for the job, and the job to the place, until it runs
+    there or the claim expires.
+
+    Attributes:
+        job: who has it.
+        placements: where.
+        expires_at: seconds since the epoch; it is void from then on.
+        freed_by: ids of the actions of its plan that free it.
+    """
+
+    job: str
+    placements: tuple[TaskPlacement, ...]
+    expires_at: float
+    freed_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Ordered actions. A waiting job without an action goes on waiting."""
+    """Ordered actions, and the claims of those that must wait for others to stop.
+
+    A waiting job without an action goes on waiting.
+    """
 
     actions: tuple[Action, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 class VerdictKind(Enum):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gangplan.domain.cluster import AcceleratorType, Cluster
 from gangplan.domain.job import Job, ThroughputProfile
 from gangplan.domain.outlook import Outlook
+from gangplan.domain.plan import Claim
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 
@@ -26,6 +27,7 @@ class Round:
         jobs: running and waiting.
         profiles: shared throughput profiles.
         policy: weights and limits.
+        claims: those of the last plan that are not fulfilled yet; each keeps its place for its job.
         outlook: what this round should give each job (decision 31); None: each round on its own.
     """
 
@@ -38,4 +40,5 @@ class Round:
     jobs: tuple[Job, ...] = ()
     profiles: tuple[ThroughputProfile, ...] = ()
     policy: Policy = Policy()
+    claims: tuple[Claim, ...] = ()
     outlook: Outlook | None = None

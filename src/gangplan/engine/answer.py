@@ -85,7 +85,8 @@ def measure(best: Candidate, bound: float, keep_and_fill: float) -> Quality:
 def _priced(best: Candidate) -> Plan:
     """The plan with what each action is worth by term, as the verifier found."""
     worth = best.verification.worth
-    return Plan(tuple([replace(action, cost_by_term=worth[action.job]) for action in best.plan.actions]))
+    priced = [replace(action, cost_by_term=worth[action.job]) for action in best.plan.actions]
+    return replace(best.plan, actions=tuple(priced))
 
 
 def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, float]:

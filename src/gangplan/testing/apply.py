@@ -41,3 +41,31 @@ def _after(job: Job, action: Action | None, now: float) -> Job:
     if action.kind is ActionKind.EVICT:
         return replace(job, running=None)
     return replace(job, running=Running(action.placements, started_at=now, checkpoint_age_seconds=0.0))
+
+
+def begin(round_: Round, plan: Plan) -> Round:
+    """The round while ``plan`` is under way, at the same ``now``.
+
+    What waits for nothing has happened, but for evictions: who is to stop for others, or to stop and then to
+    wait, is being stopped and holds its place until it has. What waits for that has not happened, and those
+    that start so bring their claims along.
+
+    Args:
+        round_: the round.
+        plan: a plan for it, as the verifier accepts.
+    """
+    stopping = {
+        action.job
+        for action in plan.actions
+        if action.kind is ActionKind.EVICT
+        or (action.depends_on and action.kind in (ActionKind.MIGRATE, ActionKind.RESIZE))
+    }
+    done = [action for action in plan.actions if action.job not in stopping and not action.depends_on]
+    after = apply(round_, Plan(tuple(done)))
+    jobs = [
+        replace(job, running=replace(job.running, stopping=True))
+        if job.name in stopping and job.running is not None
+        else job
+        for job in after.jobs
+    ]
+    return replace(after, jobs=tuple(jobs), claims=plan.claims)

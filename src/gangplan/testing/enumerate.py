@@ -54,7 +54,7 @@ _KINDS = {
 }
 _STOPS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 _STARTS = (ActionKind.PLACE, ActionKind.MIGRATE, ActionKind.RESIZE)
-_LATER = ("order.", "justification.", "disruption.limit")
+_LATER = ("order.", "justification.", "disruption.limit", "claim.")
 """Rules that only a complete plan can be judged by."""
 
 
@@ -279,6 +279,12 @@ class _Enumeration:
         placements = self._bind(chosen) if not self.raw else {job.name: c.placements for job, c in chosen}
         ids = {job.name: f"{choice.kind.value.lower()}:{job.name}" for job, choice in chosen if choice.kind}
         stops = [ids[job.name] for job, choice in chosen if choice.kind in _STOPS]
+        notices = [
+            job.checkpoint_seconds
+            for job, choice in chosen
+            if choice.kind in _STOPS and job.name not in self.facts.forced
+        ]
+        start = self.round.now + max(notices, default=0.0)
         gainers = [job.name for job, choice in chosen if choice.gains]
         actions: list[Action] = []
         for job, choice in chosen:
@@ -302,6 +308,7 @@ class _Enumeration:
                     else (),
                     beneficiaries=beneficiaries,
                     forced=forced,
+                    not_before=start if choice.kind in _STARTS else None,
                 )
             )
         return Plan(tuple(actions))

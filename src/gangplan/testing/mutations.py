@@ -20,7 +20,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan, Precondition
+from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
@@ -171,6 +171,28 @@ def _once_too_often(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
     for action in _disruptions(plan):
         often = replace(round_, policy=replace(round_.policy, disruption_limit_per_job_hour=1))
         yield _job(often, action.job, disrupted_at=(round_.now - 3599.0,)), plan
+
+
+@breaks("order.too-soon")
+def _without_notice(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    stops = {action.id: action for action in _disruptions(plan)}
+    for action in plan.actions:
+        for key in {*action.depends_on, action.id} & stops.keys():
+            if action.kind is not ActionKind.EVICT:
+                slow = _job(round_, stops[key].job, checkpoint_seconds=60.0)
+                yield slow, _with(plan, action, not_before=None)
+                yield slow, _with(plan, action, not_before=round_.now + 59.0)
+
+
+@breaks("claim.not-taken")
+def _claimed_elsewhere(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for action in plan.actions:
+        if action.kind is ActionKind.PLACE and not any(p.shares for p in action.placements):
+            claim = Claim(action.job, action.placements, round_.now + 1.0)
+            without = tuple(a for a in plan.actions if a is not action)
+            alone = all(a.kind is ActionKind.KEEP for a in without)
+            if alone:
+                yield replace(round_, claims=(claim,)), replace(plan, actions=without)
 
 
 # Structure

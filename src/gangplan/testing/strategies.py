@@ -40,7 +40,7 @@ from gangplan.domain.job import (
     ThroughputProfile,
 )
 from gangplan.domain.outlook import JobOutlook, Outlook
-from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan, Precondition
+from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
@@ -128,7 +128,8 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
     profiles = _profiles(d, bounds, types, topology)
     policy = _policy(d)
     round_seconds = d.one((300.0, 60.0, 1200.0))
-    jobs = _jobs(d, bounds, _World(mood, types, topology, queues, profiles), nodes)
+    world = _World(mood, types, topology, queues, profiles)
+    jobs = _jobs(d, bounds, world, nodes)
     return Round(
         now=NOW,
         round_seconds=round_seconds,
@@ -140,6 +141,7 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
         profiles=profiles,
         policy=policy,
         outlook=_outlook(d, jobs, round_seconds) if d.chance(30) else None,
+        claims=_claims(d, world, jobs),
     )
 
 
@@ -470,6 +472,7 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
         deadline_kind=kind,
         deadline_decay_seconds=decay,
         restart_seconds=d.one((0.0, 10.0, 120.0)),
+        checkpoint_seconds=d.one((60.0, 600.0)) if d.chance(10) else 0.0,
         capabilities=Capabilities(
             pausable=not d.chance(8), movable=not d.chance(20), resizable=not d.chance(15)
         ),
@@ -593,7 +596,28 @@ def _running(d: _Draw, job: Job, world: _World, first: _Room | None) -> Running 
         checkpoint_age_seconds=d.one((0.0, 0.0, 0.0, 30.0, 300.0, None)),
         next_safe_point=NOW + d.one((30.0, -30.0)) if d.chance(6) else None,
         minimum_run_until=NOW + d.one((600.0, 0.0)) if d.chance(6) else None,
+        stopping=d.chance(4),
     )
+
+
+def _claims(d: _Draw, world: _World, jobs: Sequence[Job]) -> tuple[Claim, ...]:
+    """Now and then claims of waiting jobs: mostly on free devices of one node, mostly in time."""
+    claims: list[Claim] = []
+    for job in jobs:
+        if job.running is not None or not world.rooms or not d.chance(8):
+            continue
+        room = d.one(sorted(world.rooms, key=lambda room: -room.count))
+        devices = room.devices if not d.chance(10) else sorted(range(room.node.device_count))
+        placements = []
+        for group in job.component.task_groups:
+            tasks = d.one(group.allowed_counts)
+            mine, devices = (
+                devices[: tasks * group.devices_per_task],
+                devices[tasks * group.devices_per_task :],
+            )
+            placements.append(TaskPlacement(group.name, room.node.name, tasks, tuple(mine)))
+        claims.append(Claim(job.name, tuple(placements), NOW + d.one((600.0, 60.0, 0.0)), ("evict/gone",)))
+    return tuple(claims)
 
 
 def _fits(room: _Room, group: TaskGroup) -> int:

@@ -879,7 +879,10 @@ class InterruptionCost(_message.Message):
 
     @_builtins.property
     def checkpoint_time(self) -> _duration_pb2.Duration:
-        """Planned. Time that writing a checkpoint takes, during which nothing else is done."""
+        """Notice that a stop by choice gives: for so long the job writes a checkpoint, does nothing else and holds its places, and then
+        has lost no work. Who takes its places starts after it (not_before). Unset: it is stopped at once, and what it has done since
+        its last checkpoint is lost.
+        """
 
     @_builtins.property
     def checkpoint_interval(self) -> _duration_pb2.Duration:
@@ -997,7 +1000,9 @@ class Running(_message.Message):
     MINIMUM_RUN_UNTIL_FIELD_NUMBER: _builtins.int
     STOPPING_FIELD_NUMBER: _builtins.int
     stopping: _builtins.bool
-    """Planned. True while it is being stopped: it still holds its places, once."""
+    """True while it is being stopped: it still holds its places, once, and cannot stay. It is evicted (or moved), forced, with
+    STOPPING, and who takes its places waits for that.
+    """
     @_builtins.property
     def placements(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskPlacement]:
         """One entry for each pair of task group and node, at least one. A node that is not in the cluster is no error: the job is

@@ -84,6 +84,8 @@ class _ForcedReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ForcedRe
     """A device of it is used by others."""
     FORCED_REASON_GANG_BROKEN: _ForcedReason.ValueType  # 7
     """Its placement is not one that the job allows: a group or a task is missing, or devices do not match."""
+    FORCED_REASON_STOPPING: _ForcedReason.ValueType  # 8
+    """It is being stopped already."""
 
 class ForcedReason(_ForcedReason, metaclass=_ForcedReasonEnumTypeWrapper):
     """ForcedReason is why the planner had no choice. Forced actions cost no churn."""
@@ -104,6 +106,8 @@ FORCED_REASON_DEVICE_LOST_TO_OTHERS: ForcedReason.ValueType  # 6
 """A device of it is used by others."""
 FORCED_REASON_GANG_BROKEN: ForcedReason.ValueType  # 7
 """Its placement is not one that the job allows: a group or a task is missing, or devices do not match."""
+FORCED_REASON_STOPPING: ForcedReason.ValueType  # 8
+"""It is being stopped already."""
 Global___ForcedReason: _TypeAlias = ForcedReason  # noqa: Y015
 
 @_typing.final
@@ -125,7 +129,7 @@ class Plan(_message.Message):
 
     @_builtins.property
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___Claim]:
-        """Planned. Claims on capacity that evictions will free."""
+        """Claims of waiting jobs on the places that others have yet to give up, to be handed back with the next request."""
 
     def __init__(
         self,
@@ -216,7 +220,7 @@ class Action(_message.Message):
 
     @_builtins.property
     def not_before(self) -> _timestamp_pb2.Timestamp:
-        """Planned. It is not to be started before. Unset: at once."""
+        """It is not to be started before: the notice of a stop that it waits for has not ended. Unset: as soon as depends_on allows."""
 
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
@@ -308,7 +312,10 @@ Global___ActionGroup: _TypeAlias = ActionGroup  # noqa: Y015
 
 @_typing.final
 class Claim(_message.Message):
-    """Claim is a right to capacity that an eviction will free."""
+    """Claim is a waiting job's right to places that stops are freeing. While it is in force nobody else gets them, and the job starts
+    there and nowhere else. It is in force until it expires, while the job waits and could start there beside all that goes on; it is
+    never renewed. A claim on part of a device is never in force.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -320,7 +327,7 @@ class Claim(_message.Message):
     """Name of the job that has it."""
     @_builtins.property
     def freed_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the actions that free it."""
+        """Ids of the actions of its plan that free it; only for the caller."""
 
     @_builtins.property
     def placements(self) -> _containers.RepeatedCompositeFieldContainer[_job_pb2.TaskPlacement]:
@@ -328,7 +335,7 @@ class Claim(_message.Message):
 
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
-        """It is void after."""
+        """It is void from then on: two rounds after the notices of the stops have ended. Required."""
 
     def __init__(
         self,

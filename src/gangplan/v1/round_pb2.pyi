@@ -57,6 +57,7 @@ class PlanRoundRequest(_message.Message):
     PREVIOUS_PLAN_FIELD_NUMBER: _builtins.int
     RESERVATIONS_FIELD_NUMBER: _builtins.int
     OUTLOOK_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The same id with the same content gives the same answer; with other content it is refused. Empty: no such promise."""
     warm_start: _builtins.bytes
@@ -123,6 +124,10 @@ class PlanRoundRequest(_message.Message):
         followed as it is. Unset: each round is planned on its own.
         """
 
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.Claim]:
+        """The claims of the last plan. Those of jobs that run by now, that have expired, or whose places can no longer be taken are void."""
+
     def __init__(
         self,
         *,
@@ -142,10 +147,11 @@ class PlanRoundRequest(_message.Message):
         previous_plan: _plan_pb2.Plan | None = ...,
         reservations: _abc.Iterable[_plan_pb2.Reservation] | None = ...,
         outlook: _outlook_pb2.Outlook | None = ...,
+        claims: _abc.Iterable[_plan_pb2.Claim] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "horizon", b"horizon", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "round_length", b"round_length"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "cluster", b"cluster", "horizon", b"horizon", "job_classes", b"job_classes", "jobs", b"jobs", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "profiles", b"profiles", "queues", b"queues", "request_id", b"request_id", "reservations", b"reservations", "round_length", b"round_length", "warm_start", b"warm_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "claims", b"claims", "cluster", b"cluster", "horizon", b"horizon", "job_classes", b"job_classes", "jobs", b"jobs", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "profiles", b"profiles", "queues", b"queues", "request_id", b"request_id", "reservations", b"reservations", "round_length", b"round_length", "warm_start", b"warm_start"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

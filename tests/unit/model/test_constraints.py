@@ -31,6 +31,7 @@ def keep(name, *placements, scope="node", throughput=1.0, **fields):
 def test_families_are_found_and_their_rules_are_theirs():
     assert [family.NAME for family in constraints()] == [
         "capacity",
+        "claim",
         "disruption",
         "eligibility",
         "gang",

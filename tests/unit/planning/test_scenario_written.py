@@ -256,6 +256,7 @@ def draw_job(
         fair_progress=rates,
         fair_finish_age=durations,
         restart=durations,
+        notice=durations,
         pausable=st.booleans(),
         movable=st.booleans(),
         resizable=st.booleans(),

@@ -38,6 +38,7 @@ RULES = (
     "order.device-count",
     "order.cpu",
     "order.memory",
+    "order.too-soon",
 )
 _STOPS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 _STARTS = (ActionKind.PLACE, ActionKind.MIGRATE, ActionKind.RESIZE)
@@ -51,6 +52,7 @@ def violations(reading: Reading) -> list[Violation]:
     found: list[Violation] = []
     for action in reading.plan.actions:
         found += _dependencies(action, actions)
+        found += _notice(action, actions, reading)
     # Where nothing stops, no step holds more than the end does.
     stopping = {node for change in reading.changed.values() for _, node in change.stopped}
     awaited: dict[str, set[str]] = {}
@@ -73,6 +75,22 @@ def _dependencies(action: Action, actions: Mapping[str, Action]) -> list[Violati
         elif key == action.id or actions[key].kind not in _STOPS or action.kind not in _STARTS:
             message = f"{action.job} ({action.kind.value}) waits for {key!r} ({actions[key].kind.value})"
             found.append(Violation("order.not-a-stop", action.job, "", action.id, message))
+    return found
+
+
+def _notice(action: Action, actions: Mapping[str, Action], reading: Reading) -> list[Violation]:
+    """A start before the notice of a stop by choice that it waits for, its own included, has ended."""
+    if action.kind not in _STARTS:
+        return []
+    found: list[Violation] = []
+    for key in (*action.depends_on, action.id):
+        change = reading.changes.get(actions[key].job) if key in actions else None
+        if change is None or not change.disruptive or change.job.checkpoint_seconds <= 0:
+            continue
+        ends = reading.round.now + change.job.checkpoint_seconds
+        if action.not_before is None or action.not_before < ends:
+            message = f"{action.job} starts before the notice of {change.job.name} has ended"
+            found.append(Violation("order.too-soon", action.job, "", action.id, message))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from gangplan.domain.job import OPEN, Capabilities, Job
@@ -56,8 +56,13 @@ def left_alone_until(job: Job, round_: Round) -> float | None:
     return last if last > round_.now else None
 
 
-def as_it_may(job: Job, round_: Round, closed: frozenset[str]) -> Job:
-    """The job with what may be done to it now: nothing while it is left alone, no start behind its gate."""
+def as_it_may(job: Job, round_: Round, closed: frozenset[str], claimed: Collection[str]) -> Job:
+    """The job with what may be done to it now: nothing while it is left alone, no start behind its gate.
+
+    One that has a claim takes its place, and is not moved from there either.
+    """
+    if job.name in claimed:
+        return replace(job, capabilities=_NOTHING)
     if job.running is None:
         return job
     if left_alone_until(job, round_) is not None:

@@ -19,6 +19,7 @@ from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
 from gangplan.model.instance.as_placed import AsPlaced, as_placed
+from gangplan.model.instance.claimed import claimed
 from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.filters import Filters
 from gangplan.model.instance.gates import as_it_may, gated
@@ -47,7 +48,7 @@ class JobClass:
         jobs: job indices; split back by submit time, then name (decision 43).
         start, stop: its options in the instance's option arrays.
         queue: index of the queue; -1 without.
-        kept: whether it is a running job that may stay where it is.
+        kept: whether it is a running job that may stay where it is, or a waiting one that has a claim there.
         must_stay: it may neither be evicted nor moved.
         must_run: it may not be evicted.
     """
@@ -72,7 +73,7 @@ class Instance:
         jobs: sorted by name; what may not be done to a running one now is not among its capabilities.
         gated: names of those that may not start.
         job_index: position by name.
-        placements: by job index: where a job that may stay is now.
+        placements: by job index: where a job that may stay is now, or has a claim.
         forced: by job index: why a running job cannot stay.
         speeds: throughput of any group anywhere.
         nodes, pools: places.
@@ -155,10 +156,16 @@ def _build_instance(round_: Round) -> Instance:
     speeds = build_speeds(round_)
     now = present(round_)
     closed = gated(round_.jobs, round_.now)
-    jobs = tuple(sorted([as_it_may(job, round_, closed) for job in round_.jobs], key=lambda job: job.name))
-    job_index = {job.name: j for j, job in enumerate(jobs)}
     nodes = build_nodes(round_, speeds.type_index, now.kept)
-    placements = {job_index[name]: p for name, p in now.kept.items()}
+    claims = claimed(round_, now.kept, closed, speeds, nodes)
+    holding = {**now.kept, **claims}
+    if claims:
+        nodes = build_nodes(round_, speeds.type_index, holding)
+    jobs = tuple(
+        sorted([as_it_may(job, round_, closed, claims) for job in round_.jobs], key=lambda job: job.name)
+    )
+    job_index = {job.name: j for j, job in enumerate(jobs)}
+    placements = {job_index[name]: p for name, p in holding.items()}
     filters = Filters(jobs)
 
     base = base_weights(round_, jobs)
@@ -175,7 +182,7 @@ def _build_instance(round_: Round) -> Instance:
     weights = build_weights(round_.policy, base, standings)
 
     queue_names = tuple(sorted(q.name for q in round_.queues))
-    members = _members(jobs, shapes, weights, closed, round_.outlook)
+    members = _members(jobs, shapes, weights, closed, round_.outlook, placements)
     classes, entries = _classes(jobs, members, shapes, placements, queue_names, closed)
     option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
     now_placed = {
@@ -266,12 +273,13 @@ def _members(
     weights: Weights,
     closed: Collection[str],
     outlook: Outlook | None,
+    placements: Collection[int],
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     grouped: dict[object, list[int]] = {}
     for j, job in enumerate(jobs):
         key: object = j
-        if job.running is None:
+        if job.running is None and j not in placements:
             left = job.work_left if job.deadline is not None else None
             key = (
                 int(shapes.shape_of_job[j]),

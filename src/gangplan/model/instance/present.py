@@ -63,7 +63,9 @@ def _lost(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | Non
     for reason in ForcedReason:
         if reason in found:
             return reason
-    return ForcedReason.GANG_BROKEN if _gang_broken(job, nodes) else None
+    if _gang_broken(job, nodes):
+        return ForcedReason.GANG_BROKEN
+    return ForcedReason.STOPPING if job.running.stopping else None
 
 
 def _reasons(

@@ -7,9 +7,14 @@ from gangplan.domain.round import Round
 
 
 def lost_seconds(job: Job, round_: Round) -> float:
-    """Running time that a stop loses: since the last checkpoint; unknown is the worst case."""
+    """Running time that a stop loses: that of writing a checkpoint, or since the last one.
+
+    Unknown is the worst case.
+    """
     if job.running is None:
         return 0.0
+    if job.checkpoint_seconds > 0.0:
+        return job.checkpoint_seconds
     if job.running.checkpoint_age_seconds is not None:
         return max(0.0, job.running.checkpoint_age_seconds)
     for since in (job.running.started_at, job.submit_time):

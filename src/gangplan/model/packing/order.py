@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from gangplan.domain.job import Job, TaskPlacement
@@ -12,6 +12,7 @@ from gangplan.domain.plan import Action, ActionKind, Plan, Precondition
 from gangplan.model.instance.as_placed import narrowest, speed_at
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.claims import claims_of, notice_ends
 from gangplan.model.packing.placements import Placements, Places
 from gangplan.model.packing.waits import who_waits
 from gangplan.twins import twin_maker
@@ -20,6 +21,7 @@ _ORDER = (ActionKind.EVICT, ActionKind.RESIZE, ActionKind.MIGRATE, ActionKind.PL
 _PREFIX = tuple(f"{kind.value.lower()}/" for kind in _ORDER)
 _NO_COST: Mapping[str, float] = MappingProxyType({})
 _action = twin_maker(Action)
+_RESTARTS = (ActionKind.MIGRATE, ActionKind.RESIZE)
 
 
 def make_plan(instance: Instance, assignment: Assignment) -> Plan:
@@ -58,8 +60,16 @@ class PlanWriter:
                     [_id(kinds[other], self._name(other)) for other in sorted(waits.get(j, ()))]
                 )
                 named = tuple([self._name(other) for other in beneficiaries.of(j)])
-                actions.append(self._action(j, kind, after.get(j, ()), assignment, depends_on, named))
-        return Plan(tuple(actions))
+                ends = self._notice_ends(j, kind, waits.get(j, ()))
+                actions.append(self._action(j, kind, after.get(j, ()), assignment, depends_on, named, ends))
+        return Plan(tuple(actions), claims_of(self._instance, actions))
+
+    def _notice_ends(self, j: int, kind: ActionKind, waits: Collection[int]) -> float | None:
+        """When job ``j`` may start, that waits for the stops of ``waits`` and its own."""
+        if kind is ActionKind.EVICT:
+            return None
+        own = (j,) if kind in _RESTARTS else ()
+        return notice_ends(self._instance, (*waits, *own))
 
     def _name(self, j: int) -> str:
         return self._instance.jobs[j].name
@@ -69,7 +79,9 @@ class PlanWriter:
         kinds: dict[int, ActionKind] = {}
         jobs, forced = self._instance.jobs, self._instance.forced
         for j, before in self._placements.present.items():
-            if j in assignment.kept and j not in assignment.placed:
+            if jobs[j].running is None:
+                kinds[j] = ActionKind.PLACE  # its claim
+            elif j in assignment.kept and j not in assignment.placed:
                 kinds[j] = ActionKind.KEEP
             else:
                 kinds[j] = _kind(before, after.get(j), forced=j in forced)
@@ -80,11 +92,15 @@ class PlanWriter:
 
     def _keep(self, j: int) -> Action:
         """The one KEEP of job ``j``: nothing of it hangs on the rest of a plan."""
-        instance, placements = self._instance, self._placements.present[j]
-        c = int(instance.class_of_job[j])
-        scope, throughput = int(instance.keeps.scope[c]), float(instance.keeps.throughput[c])
-        action = self._keeps[j] = self._write(j, ActionKind.KEEP, placements, (scope, throughput))
+        placements = self._placements.present[j]
+        action = self._keeps[j] = self._write(j, ActionKind.KEEP, placements, self._as_held(j))
         return action
+
+    def _as_held(self, j: int) -> tuple[int, float]:
+        """Scope and throughput of a job where it is, or where its claim is."""
+        instance = self._instance
+        c = int(instance.class_of_job[j])
+        return int(instance.keeps.scope[c]), float(instance.keeps.throughput[c])
 
     def _action(
         self,
@@ -94,6 +110,7 @@ class PlanWriter:
         assignment: Assignment,
         depends_on: tuple[str, ...],
         beneficiaries: tuple[str, ...],
+        not_before: float | None,
     ) -> Action:
         last = self._last.get(j)
         if (
@@ -104,8 +121,10 @@ class PlanWriter:
             and last.beneficiaries == beneficiaries
         ):
             return last
-        runs = _runs(self._instance, j, assignment.placed[j]) if placements else None
-        action = self._last[j] = self._write(j, kind, placements, runs, depends_on, beneficiaries)
+        runs = self._as_held(j) if placements else None
+        if j in assignment.placed:
+            runs = _runs(self._instance, j, assignment.placed[j])
+        action = self._last[j] = self._write(j, kind, placements, runs, depends_on, beneficiaries, not_before)
         return action
 
     def _write(
@@ -116,6 +135,7 @@ class PlanWriter:
         runs: tuple[int, float] | None,
         depends_on: tuple[str, ...] = (),
         beneficiaries: tuple[str, ...] = (),
+        not_before: float | None = None,
     ) -> Action:
         """An action; ``runs`` is the scope's index and the throughput, None where the job stops."""
         instance = self._instance
@@ -132,6 +152,7 @@ class PlanWriter:
             instance.forced.get(j),
             _NO_COST,
             _read(instance, job, placements) if self._revised or job.revision else (),
+            not_before,
         )
 
 
@@ -207,7 +228,7 @@ class _Beneficiaries:
 
     def of(self, j: int) -> list[int]:
         """Whom the action on job ``j`` is for; empty where it is forced or nobody is disrupted."""
-        if j not in self._instance.placements or self._kinds[j] is ActionKind.KEEP:
+        if j not in self._instance.placements or self._kinds[j] in (ActionKind.KEEP, ActionKind.PLACE):
             return []
         if self._helped[j]:
             return self._helped[j]

@@ -24,7 +24,7 @@ class Placements:
     """The placements that assignments of one round mean.
 
     Attributes:
-        present: where every running job is now, forced off or not.
+        present: where every running job is now, forced off or not, and where claims are.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -34,6 +34,9 @@ class Placements:
             for j, job in enumerate(instance.jobs)
             if job.running is not None
         }
+        for j, claim in instance.placements.items():
+            if j not in self.present:
+                self.present[j] = tuple(sorted(claim, key=placement_key))
         self._pinned: dict[int, list[tuple[int, TaskPlacement]]] = defaultdict(list)
         for j, placements in self.present.items():
             for placement in placements:

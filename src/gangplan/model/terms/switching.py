@@ -6,9 +6,10 @@ Decision 13, with H = max(D, min(horizon, work_left / present throughput)) secon
 * kept, started, waiting or forced: 0. KEEP costs nothing and a forced action was nobody's choice (decision
 17).
 
-``lost`` is the running time since the last checkpoint (unknown counts as all of it, the worst case) and
-``held`` the devices before; ``req`` for a CPU-only job. The unit is devices over one round: a cost of C
-device-seconds counts ``C D / H`` device-seconds of each round of length D.
+``lost`` is the running time since the last checkpoint (unknown counts as all of it, the worst case; a job
+that gets notice loses the time of writing one instead) and ``held`` the devices before; ``req`` for a
+CPU-only job. The unit is devices over one round: a cost of C device-seconds counts ``C D / H`` device-seconds
+of each round of length D.
 
 What a change costs does not hang on what it leads to. So no way round is cheaper than the straight way: with
 the clock frozen, a plan of the next round that changes this one's could have been had in this round for no

@@ -357,9 +357,14 @@ def _doomed(round_: Round, job: Job, throughput: Throughput) -> bool:
 
 
 def _lost(round_: Round, job: Job) -> float:
-    """Running time that a stop throws away: the checkpoint's age, or else the worst case (decision 13)."""
+    """Running time that a stop throws away: the checkpoint's age, or else the worst case (decision 13).
+
+    A job that gets notice writes a checkpoint: it loses the time that this takes, and no work.
+    """
     if job.running is None:
         return 0.0
+    if job.checkpoint_seconds > 0:
+        return job.checkpoint_seconds
     if job.running.checkpoint_age_seconds is not None:
         lost = job.running.checkpoint_age_seconds
     elif job.running.started_at is not None:

@@ -30,6 +30,7 @@ def forced_reasons(round_: Round) -> dict[str, ForcedReason]:
     * ``GANG_BROKEN``: a group is missing, unknown, of a count that is not allowed, spread over several
       accelerator types, has a wrong number of device indices, or holds another part of a device than it asks
       for, or a part where devices only count.
+    * ``STOPPING``: it is being stopped already.
     """
     nodes = {node.name: node for node in round_.cluster.nodes}
     reasons: dict[str, ForcedReason] = {}
@@ -66,6 +67,8 @@ def _reason(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | N
                 found.add(ForcedReason.DEVICE_LOST_TO_OTHERS)
     if not found and _broken(job, groups, nodes):
         found.add(ForcedReason.GANG_BROKEN)
+    if not found and job.running.stopping:
+        return ForcedReason.STOPPING
     return min(found, key=_ORDER.index) if found else None
 
 

@@ -273,6 +273,7 @@ def _jobs(group: JobClass, start: float, now: float) -> Iterable[Job]:
             checkpoint_age_seconds=group.running.checkpoint,
             next_safe_point=_from(start, group.running.safe_point),
             minimum_run_until=_from(start, group.running.minimum_run),
+            stopping=group.running.stopping,
         )
     gate = Gate(group.held, _from(start, group.not_before), tuple(sorted(set(group.after))), group.held_time)
     capabilities = Capabilities(pausable=group.pausable, movable=group.movable, resizable=group.resizable)
@@ -298,6 +299,7 @@ def _jobs(group: JobClass, start: float, now: float) -> Iterable[Job]:
             deadline_kind=DeadlineKind(group.deadline_kind),
             deadline_decay_seconds=group.decay,
             restart_seconds=group.restart,
+            checkpoint_seconds=group.notice,
             capabilities=capabilities,
             running=running,
             gate=gate,

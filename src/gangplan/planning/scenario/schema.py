@@ -395,6 +395,7 @@ class RunningPart(Part):
         checkpoint: running time since its last checkpoint; None: unknown, the worst case.
         safe_point: from the start until it can be stopped without loss; it is left alone before.
         minimum_run: from the start until which it is promised to be left alone.
+        stopping: it is being stopped, and holds its place until it has.
     """
 
     where: Annotated[Where, Field(min_length=1)]
@@ -402,6 +403,7 @@ class RunningPart(Part):
     checkpoint: Duration | None = None
     safe_point: Duration | None = None
     minimum_run: Duration | None = None
+    stopping: bool = False
 
 
 class JobClass(Tasks, Members):
@@ -428,6 +430,7 @@ class JobClass(Tasks, Members):
         restart: time from a stop to useful work again.
         checkpoint_every: useful running time between two checkpoints, in a simulation; 0: nothing is ever
             lost; None: as ``simulation`` says.
+        notice: time that a stop by choice takes to write a checkpoint; 0: it stops at once, and loses work.
         pausable: may be evicted.
         movable: may be migrated.
         resizable: may be given another number of tasks.
@@ -458,6 +461,7 @@ class JobClass(Tasks, Members):
     decay: Duration = 0.0
     restart: Duration = 0.0
     checkpoint_every: Duration | None = None
+    notice: Duration = 0.0
     pausable: bool = True
     movable: bool = True
     resizable: bool = True

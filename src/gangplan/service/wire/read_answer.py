@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from gangplan.domain.plan import (
     Action,
     ActionKind,
+    Claim,
     ForcedReason,
     Notice,
     Plan,
@@ -128,13 +130,35 @@ def _read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:
 
 
 def read_actions(message: plan_pb2.Plan, path: str, fields: Fields) -> Plan:
-    """The actions of a plan, in its order."""
+    """The actions of a plan, in its order, and its claims."""
     return Plan(
         tuple(
             _read_action(action, f"{path}actions[{index}].", fields)
             for index, action in enumerate(message.actions)
-        )
+        ),
+        read_claims(message.claims, path, fields),
     )
+
+
+def read_claims(messages: Iterable[plan_pb2.Claim], path: str, fields: Fields) -> tuple[Claim, ...]:
+    """Claims on places that stops are freeing."""
+    found = []
+    for index, message in enumerate(messages):
+        here = f"{path}claims[{index}]."
+        if not message.HasField("expires_at"):
+            fields.refuse(f"{here}expires_at", "must be set in a claim")
+        found.append(
+            Claim(
+                fields.name(message.job, here, "job"),
+                read_placements(message.placements, here, None, fields),
+                fields.instant(message.expires_at, here, "expires_at"),
+                tuple(
+                    fields.name(each, here, f"freed_by[{number}]")
+                    for number, each in enumerate(message.freed_by)
+                ),
+            )
+        )
+    return tuple(found)
 
 
 def _read_action(message: plan_pb2.Action, path: str, fields: Fields) -> Action:
@@ -170,6 +194,7 @@ def _read_action(message: plan_pb2.Action, path: str, fields: Fields) -> Action:
             Precondition(condition.kind, condition.name, condition.revision)
             for condition in message.preconditions
         ),
+        fields.instant(message.not_before, path, "not_before") if message.HasField("not_before") else None,
     )
 
 

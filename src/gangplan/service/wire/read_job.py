@@ -67,6 +67,7 @@ def _member(template: Job, name: str, revision: str) -> Job:
         template.deadline_kind,
         template.deadline_decay_seconds,
         template.restart_seconds,
+        template.checkpoint_seconds,
         template.capabilities,
         template.running,
         template.gate,
@@ -118,6 +119,11 @@ def _read_job(
         restart = fields.duration(
             message.interruption_cost.restart_time, path, "interruption_cost.restart_time"
         )
+    checkpoint = 0.0
+    if message.HasField("interruption_cost") and message.interruption_cost.HasField("checkpoint_time"):
+        checkpoint = fields.duration(
+            message.interruption_cost.checkpoint_time, path, "interruption_cost.checkpoint_time"
+        )
     component = components.read(message.components, path)
     running: Running | None = None
     if message.HasField("running"):
@@ -138,6 +144,7 @@ def _read_job(
         kind,
         decay,
         restart,
+        checkpoint,
         _read_capabilities(message.capabilities) if message.HasField("capabilities") else _ANYTHING,
         running,
         _read_gate(message, name, path, fields),

@@ -14,7 +14,7 @@ from gangplan.garbage import collector_held_off
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
 from gangplan.service.wire.planned import refuse_planned
-from gangplan.service.wire.read_answer import read_actions
+from gangplan.service.wire.read_answer import read_actions, read_claims
 from gangplan.service.wire.read_cluster import read_accelerators, read_cluster
 from gangplan.service.wire.read_job import read_jobs
 from gangplan.service.wire.read_outlook import read_outlook
@@ -121,5 +121,8 @@ def _read_round(
     outlook = None
     if request.HasField("outlook"):
         outlook = read_outlook(request.outlook, f"{path}outlook.", fields)
-    round_ = Round(now, length, horizon, cluster, accelerators, queues, jobs, profiles, policy, outlook)
+    claims = read_claims(request.claims, path, fields)
+    round_ = Round(
+        now, length, horizon, cluster, accelerators, queues, jobs, profiles, policy, claims, outlook
+    )
     return round_, parameters

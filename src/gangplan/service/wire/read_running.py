@@ -79,6 +79,7 @@ def read_running(
         fields.instant(message.minimum_run_until, path, "minimum_run_until")
         if message.HasField("minimum_run_until")
         else None,
+        message.stopping,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from gangplan.domain.plan import Plan, Quality, RoundResult, Stage, Verdict, gaps
+from gangplan.domain.plan import Claim, Plan, Quality, RoundResult, Stage, Verdict, gaps
 from gangplan.service.wire.enums import numbers
-from gangplan.service.wire.times import to_duration
+from gangplan.service.wire.times import to_duration, write_seconds
 from gangplan.service.wire.write_outlook import write_outlook
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
@@ -83,6 +84,20 @@ def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
             written.preconditions.add(kind=condition.kind, name=condition.name, revision=condition.revision)
         if action.forced is not None:
             written.forced_reason = reasons[action.forced.name]  # type: ignore[assignment]
+        if action.not_before is not None:
+            write_seconds(action.not_before, written.not_before)
+    write_claims(plan.claims, message.claims)
+
+
+def write_claims(claims: Iterable[Claim], messages: Any) -> None:
+    """Add claims on places that stops are freeing."""
+    for claim in claims:
+        written = messages.add(job=claim.job, freed_by=claim.freed_by)
+        for placement in claim.placements:
+            written.placements.add(
+                group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
+            )
+        write_seconds(claim.expires_at, written.expires_at)
 
 
 def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundResponse) -> None:

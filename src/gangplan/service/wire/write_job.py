@@ -62,6 +62,8 @@ def write_job(job: Job, message: job_pb2.Job) -> None:
             write_seconds(job.deadline_decay_seconds, message.deadline.decay)
     if job.restart_seconds:
         write_seconds(job.restart_seconds, message.interruption_cost.restart_time)
+    if job.checkpoint_seconds:
+        write_seconds(job.checkpoint_seconds, message.interruption_cost.checkpoint_time)
     if job.capabilities != _ANYTHING:
         message.capabilities.pausable = job.capabilities.pausable
         message.capabilities.movable = job.capabilities.movable
@@ -151,5 +153,6 @@ def _write_running(running: Running, message: job_pb2.Running) -> None:
         write_seconds(running.checkpoint_age_seconds, message.checkpoint_age)
     if running.next_safe_point is not None:
         write_seconds(running.next_safe_point, message.next_safe_point)
+    message.stopping = running.stopping
     if running.minimum_run_until is not None:
         write_seconds(running.minimum_run_until, message.minimum_run_until)

@@ -8,7 +8,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.service.wire.fold import fold
 from gangplan.service.wire.times import write_seconds
-from gangplan.service.wire.write_answer import write_plan
+from gangplan.service.wire.write_answer import write_claims, write_plan
 from gangplan.service.wire.write_cluster import write_accelerator, write_cluster
 from gangplan.service.wire.write_job import write_job, write_profiles
 from gangplan.service.wire.write_outlook import write_outlook
@@ -45,6 +45,7 @@ def write_round(
     write_profiles(round_.profiles, request.profiles)
     if round_.outlook is not None:
         request.outlook.CopyFrom(write_outlook(round_.outlook))
+    write_claims(round_.claims, request.claims)
     if parameters is not None:
         request.parameters.CopyFrom(write_parameters(parameters))
         request.warm_start = parameters.warm_start

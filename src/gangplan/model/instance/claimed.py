@@ -1,0 +1,176 @@
+"""Claims in force: places that are kept for waiting jobs, by the model's own reading (property P8).
+
+A claim is in force while it has not expired, its job waits and may start, and its place is one that the job
+may have beside all that goes on and every claim before it; a claim on part of a device never is. The model
+takes such a job for one that runs there and may not be disturbed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from gangplan.domain.job import Job, TaskPlacement, TaskSplit
+from gangplan.domain.round import Round
+from gangplan.model.instance.as_placed import as_placed
+from gangplan.model.instance.sites import NO_DOMAIN, Nodes, admits, pins_devices, task_vector, vector
+from gangplan.model.instance.throughput import Speeds
+
+Places = Mapping[str, tuple[TaskPlacement, ...]]
+
+
+def claimed(round_: Round, kept: Places, closed: Collection[str], speeds: Speeds, nodes: Nodes) -> Places:
+    """The place of every job whose claim is in force; of several, the first to expire, then by name.
+
+    Args:
+        round_: the round.
+        kept: what the jobs that may stay hold.
+        closed: names of jobs that may not start.
+        speeds: throughput of any group anywhere.
+        nodes: the nodes beside ``kept``.
+    """
+    if not round_.claims:
+        return {}
+    jobs = {job.name: job for job in round_.jobs}
+    room = _Room(round_, jobs, kept, nodes)
+    found: dict[str, tuple[TaskPlacement, ...]] = {}
+    for claim in sorted(round_.claims, key=lambda c: (c.expires_at, c.job, c.placements)):
+        job = jobs.get(claim.job)
+        if (
+            job is not None
+            and job.running is None
+            and claim.expires_at > round_.now
+            and claim.job not in closed
+            and claim.job not in found
+            and _is_a_way(job, claim.placements, speeds, nodes)
+            and room.has(job, claim.placements)
+        ):
+            room.take(job, claim.placements)
+            found[claim.job] = tuple(sorted(claim.placements, key=lambda p: (p.group, p.node)))
+    return found
+
+
+def _is_a_way(job: Job, placements: tuple[TaskPlacement, ...], speeds: Speeds, nodes: Nodes) -> bool:
+    """Whether the job could start so on an empty cluster."""
+    groups = {group.name: group for group in job.component.task_groups}
+    if any(group.device_share is not None for group in groups.values()):
+        return False
+    tasks: dict[str, int] = defaultdict(int)
+    where: dict[str, list[TaskPlacement]] = defaultdict(list)
+    for placement in placements:
+        group, n = groups.get(placement.group), nodes.index.get(placement.node)
+        if group is None or n is None or placement.tasks < 1:
+            return False
+        if any(placement.node == other.node for other in where[group.name]):
+            return False
+        node, wanted = nodes.nodes[n], placement.tasks * group.devices_per_task
+        if not nodes.open[n] or not admits(node, group):
+            return False
+        if group.devices_per_task and int(nodes.type_of[n]) not in speeds.allowed_types(group):
+            return False
+        indices = wanted if pins_devices(node) else 0
+        if len(placement.devices) != indices or len(set(placement.devices)) != indices:
+            return False
+        if not node.usable_devices.issuperset(placement.devices):
+            return False
+        tasks[group.name] += placement.tasks
+        where[group.name].append(placement)
+    for name, group in groups.items():
+        if tasks[name] not in group.allowed_counts:
+            return False
+        at = [nodes.index[placement.node] for placement in where[name]]
+        if group.devices_per_task and len({int(nodes.type_of[n]) for n in at}) > 1:
+            return False
+        if group.split is TaskSplit.WHOLE_NODES and group.devices_per_task and len(at) > 1:
+            whole = {int(nodes.built_in[n]) for n in at}
+            held = {placement.tasks * group.devices_per_task for placement in where[name]}
+            if len(whole) > 1 or whole != held:
+                return False
+    required = job.component.required_level
+    if required is not None:
+        used = [nodes.index[placement.node] for placement in placements]
+        domains = set(nodes.domain_at[used, speeds.scopes.index(required)].tolist())
+        if len(domains) > 1 or NO_DOMAIN in domains:
+            return False
+    return as_placed(job, placements, speeds, nodes).throughput > 0.0
+
+
+class _Room:
+    """What is free beside the jobs that stay and the claims that came first."""
+
+    def __init__(self, round_: Round, jobs: Mapping[str, Job], kept: Places, nodes: Nodes) -> None:
+        self._nodes = nodes
+        usable = [vector(n.usable_resources, n.usable_device_count) for n in nodes.nodes]
+        self._free = np.array(usable, dtype=np.int64).reshape(len(usable), 3) - nodes.held
+        self._pinned: set[tuple[str, int]] = {
+            (placement.node, device)
+            for placements in kept.values()
+            for placement in placements
+            for device in placement.devices
+        }
+        self._parent = {queue.name: queue.parent for queue in round_.queues}
+        self._limits = {queue.name: queue for queue in round_.queues}
+        self._held: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for name, placements in kept.items():
+            self._charge(jobs[name], placements)
+
+    def has(self, job: Job, placements: tuple[TaskPlacement, ...]) -> bool:
+        """Whether the place is free, on its nodes and in its queues."""
+        groups = {group.name: group for group in job.component.task_groups}
+        need: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+        for placement in placements:
+            if any((placement.node, device) in self._pinned for device in placement.devices):
+                return False
+            for r, amount in enumerate(task_vector(groups[placement.group])):
+                need[self._nodes.index[placement.node]][r] += amount * placement.tasks
+        devices = [(placement.node, d) for placement in placements for d in placement.devices]
+        if len(devices) != len(set(devices)):
+            return False
+        if any(a and a > self._free[n, r] for n, asked in need.items() for r, a in enumerate(asked)):
+            return False
+        by_type = self._by_type(job, placements)
+        for name in self._chain(job):
+            queue, held = self._limits[name], self._held[name]
+            if (
+                queue.device_limit is not None
+                and by_type
+                and (sum(held.values()) + sum(by_type.values()) > queue.device_limit)
+            ):
+                return False
+            for kind, limit in queue.device_limit_by_type.items():
+                if by_type.get(kind) and held[kind] + by_type[kind] > limit:
+                    return False
+        return True
+
+    def take(self, job: Job, placements: tuple[TaskPlacement, ...]) -> None:
+        """Take the place."""
+        groups = {group.name: group for group in job.component.task_groups}
+        for placement in placements:
+            n = self._nodes.index[placement.node]
+            self._free[n] -= np.array(task_vector(groups[placement.group])) * placement.tasks
+            self._pinned.update((placement.node, device) for device in placement.devices)
+        self._charge(job, placements)
+
+    def _charge(self, job: Job, placements: tuple[TaskPlacement, ...]) -> None:
+        for kind, devices in self._by_type(job, placements).items():
+            for name in self._chain(job):
+                self._held[name][kind] += devices
+
+    def _by_type(self, job: Job, placements: tuple[TaskPlacement, ...]) -> dict[str, int]:
+        per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
+        found: dict[str, int] = defaultdict(int)
+        for placement in placements:
+            if per_task[placement.group]:
+                node = self._nodes.nodes[self._nodes.index[placement.node]]
+                found[str(node.accelerator_type)] += per_task[placement.group] * placement.tasks
+        return found
+
+    def _chain(self, job: Job) -> list[str]:
+        chain: list[str] = []
+        name = job.queue
+        while name is not None:
+            chain.append(name)
+            name = self._parent[name]
+        return chain
