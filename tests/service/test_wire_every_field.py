@@ -46,6 +46,9 @@ def full_request() -> PlanRoundRequest:
     action = request.previous_plan.actions.add(action_id="a0", kind="ACTION_KIND_MIGRATE", job="train")
     action.placements.add(group="trainer", node="n0", tasks=1, devices=[0, 1])
     action.preconditions.add(kind="Node", name="n0", revision="41")
+    claim = request.previous_plan.claims.add(job="wait", freed_by=["a0"])
+    claim.placements.add(group="worker", node="n0", tasks=1, devices=[3])
+    claim.expires_at.seconds = request.now.seconds + 300
     return request
 
 
@@ -264,13 +267,13 @@ def test_the_walk_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_planned_fields_alone_are_unsupported_and_not_invalid() -> None:
     request = full_request()
     request.jobs[0].interruption_cost.state_size_bytes = 5
-    request.policy.tiers.add(tolerance=0.5)
+    request.policy.overrides.add(queue="lab")
     request.jobs[1].components.add().CopyFrom(request.jobs[1].components[0])
     with pytest.raises(UnsupportedFieldError) as raised:
         read_round_request(request)
     assert {violation.field for violation in raised.value.violations} == {
         "jobs[0].interruption_cost.state_size_bytes",
-        "policy.tiers[0].tolerance",
+        "policy.overrides[0].queue",
         "jobs[1].components[1]",
     }
 
@@ -290,8 +293,9 @@ def test_planned_names_are_those_that_are_marked() -> None:
     names = planned_names()
     assert "gangplan.v1.PlanRoundRequest.reservations" in names
     assert "gangplan.v1.PlanRoundRequest.warm_start" not in names
-    assert "gangplan.v1.DeadlineKind.DEADLINE_KIND_STRICT" in names
-    assert "gangplan.v1.Action.not_before" in names
+    assert "gangplan.v1.ActionKind.ACTION_KIND_RESERVE" in names
+    assert "gangplan.v1.Action.expires_at" in names
+    assert "gangplan.v1.DeadlineKind.DEADLINE_KIND_STRICT" not in names
     assert "gangplan.v1.Job.name" not in names
     assert list(names) == sorted(set(names))
 

@@ -45,10 +45,11 @@ from gangplan.domain.plan import (
     Stage,
     TerminationLimit,
     TerminationReason,
+    TierQuality,
     Verdict,
     VerdictKind,
 )
-from gangplan.domain.policy import FairnessForm, Policy
+from gangplan.domain.policy import FairnessForm, Policy, Tier
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -200,6 +201,7 @@ EVERYTHING = Round(
         disruption_limit_per_job_hour=2,
         hysteresis=0.125,
         reference_host=Resources(12_000, 128 * GIB),
+        tiers=(Tier((3, 5), 0.125), Tier((-1,))),
     ),
     outlook=OUTLOOK,
     claims=(Claim("wait", (TaskPlacement("worker", "n0", 1, (5,)),), NOW + 300, ("gone",)),),
@@ -233,6 +235,7 @@ ANSWER = RoundResult(
             ),
         ),
         (Claim("wait", (TaskPlacement("worker", "n0", 1, (0,)),), NOW + 645.5, ("a0",)),),
+        (1.5, 0.0),
     ),
     verdicts=(
         Verdict(
@@ -248,7 +251,14 @@ ANSWER = RoundResult(
     ),
     notices=(Notice("DEADLINE_PASSED", "jobs[0].deadline", "the deadline has passed"),),
     quality=Quality(
-        0.75, 1.0, 0.25, 0.25, 0.5, 0.5, {"fairness": 0.25, "switching": -0.5, "throughput": 1.0}
+        0.75,
+        1.0,
+        0.25,
+        0.25,
+        0.5,
+        0.5,
+        {"fairness": 0.25, "switching": -0.5, "throughput": 1.0},
+        (TierQuality(2.0, 2.0, 2.5, 1.5),),
     ),
     reason=TerminationReason.FEASIBLE,
     limit=TerminationLimit.TIME,

@@ -118,6 +118,8 @@ class Plan:
 
     actions: tuple[Action, ...] = ()
     claims: tuple[Claim, ...] = ()
+    tier_floors: tuple[float, ...] = ()
+    """What the plan says to reach in every tier of the policy: the least weighted count of jobs that run."""
 
 
 class VerdictKind(Enum):
@@ -189,6 +191,23 @@ class TerminationLimit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class TierQuality:
+    """How well one tier is served (decision 8): weighted counts of jobs that run.
+
+    Attributes:
+        value: of the plan.
+        best: the best found in its stage.
+        bound: no plan within the floors of the tiers above serves more.
+        floor: the least that a plan had to serve from then on.
+    """
+
+    value: float
+    best: float
+    bound: float
+    floor: float
+
+
+@dataclass(frozen=True, slots=True)
 class Quality:
     """How good the plan is (decision 22). Values in weighted GPU-equivalents.
 
@@ -198,6 +217,8 @@ class Quality:
         absolute_gap, relative_gap, gap_of_gain: see :func:`gaps`.
         keep_and_fill: value of the plan that keeps everything and fills.
         objective_by_term: sums to ``objective``.
+        tiers: by tier of the policy; with any, ``objective``, ``bound`` and the gaps are those of the last
+            stage, among plans within all floors.
     """
 
     objective: float
@@ -207,6 +228,7 @@ class Quality:
     gap_of_gain: float
     keep_and_fill: float
     objective_by_term: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
+    tiers: tuple[TierQuality, ...] = ()
 
 
 GAP_TOLERANCE = 1e-9

@@ -31,6 +31,19 @@ _FINISH_TIME: Mapping[FairnessForm, float] = MappingProxyType({FairnessForm.WEIG
 
 
 @dataclass(frozen=True, slots=True)
+class Tier:
+    """Jobs for whose places all lower tiers yield (decision 8).
+
+    Attributes:
+        priorities: classes of priority in the tier.
+        tolerance: how far below the best found the tier may end when lower ones are decided, as a fraction.
+    """
+
+    priorities: tuple[int, ...]
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Weights of the objective, each in GPU-equivalents per unit of its term.
 
@@ -57,6 +70,8 @@ class Policy:
             None is unlimited.
         hysteresis: share by which what a job is worth may be misjudged: disruptions must pay even if all that
             their jobs are worth, before and after, is off by so much to their disadvantage (decision 14).
+        tiers: most important first: each tier's weighted count of jobs that run is made as large as can be,
+            and fixed within its tolerance, before anything below counts. Classes in no tier come after all.
         reference_host: CPU and memory that go with one reference device; sizes CPU-only jobs.
     """
 
@@ -73,4 +88,5 @@ class Policy:
     minimum_run_seconds: float = 0.0
     disruption_limit_per_job_hour: int | None = None
     hysteresis: float = 0.05
+    tiers: tuple[Tier, ...] = ()
     reference_host: Resources = Resources(cpu_milli=8_000, memory_bytes=64 * 2**30)

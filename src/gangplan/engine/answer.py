@@ -16,6 +16,7 @@ from gangplan.domain.plan import (
 from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.stages import Staged, tiers_of
 from gangplan.engine.take_back import TakenBack
 from gangplan.model.words.explain import explain, not_attempted
 from gangplan.model.words.notices import notices
@@ -27,14 +28,16 @@ OPTIMAL_GAP = 1e-6
 def answer(
     judge: Judge,
     parameters: PlanParameters,
-    floor: Candidate,
+    staged: Staged,
     exact: Exact,
     taken_back: TakenBack,
     warm_start: bytes = b"",
 ) -> RoundResult:
     """Put the answer together; nothing is decided here any more."""
+    floor = staged.floor
     best = taken_back.candidate if taken_back.candidate.value >= floor.value - GAP_TOLERANCE else floor
     quality = measure(best, judge.bound, floor.value)
+    quality = replace(quality, tiers=tiers_of(judge, best, staged.tiers))
     optimal = quality.relative_gap <= OPTIMAL_GAP
     with judge.budget.phase("explain"):
         finished = optimal or (exact.solution is not None and exact.limit is TerminationLimit.NONE)

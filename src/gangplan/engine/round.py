@@ -20,6 +20,7 @@ from gangplan.engine.propose import consider_proposals
 from gangplan.engine.proposers import ask
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.settle import settle
+from gangplan.engine.stages import decide_tiers
 from gangplan.engine.steps import ladder
 from gangplan.engine.warm_start import read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
@@ -90,10 +91,12 @@ def plan_round(
         judge.consider("greedy", priced)
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     asking = Asking(judge, parameters, runner, cancellation)
+    staged = decide_tiers(judge, asking, floor)
+    judge = asking.judge = staged.judge
     how = ladder(len(instance.option))
     if parameters.pipeline != "greedy":
         judge.work["branches"] = branch(judge, search, how)
     exact = solve_exactly(judge, asking, prices, how)
     with budget.phase("take_back"):
-        settled = settle(judge, search, judge.best or floor, floor)
-    return answer(judge, parameters, floor, exact, settled, write_warm_start(search))
+        settled = settle(judge, search, judge.best or staged.floor, staged.floor)
+    return answer(judge, parameters, staged, exact, settled, write_warm_start(search))

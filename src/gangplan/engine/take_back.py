@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.engine.judge import Candidate, Judge
+from gangplan.engine.stages import holds_a_floor
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
@@ -57,7 +58,9 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
         poor = [
             bundle
             for bundle in _bundles(judge, candidate, floor)
-            if _jobs(bundle) not in paying and _gain(judge, candidate, floor, _jobs(bundle)) <= _TOLERANCE
+            if _jobs(bundle) not in paying
+            and _gain(judge, candidate, floor, _jobs(bundle)) <= _TOLERANCE
+            and not holds_a_floor(judge, candidate, bundle)
         ]
         if not poor:
             break

@@ -21,6 +21,7 @@ from gangplan.domain.job import (
     ThroughputProfile,
 )
 from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
+from gangplan.domain.policy import Tier
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
@@ -193,6 +194,13 @@ def _claimed_elsewhere(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]
             alone = all(a.kind is ActionKind.KEEP for a in without)
             if alone:
                 yield replace(round_, claims=(claim,)), replace(plan, actions=without)
+
+
+@breaks("tier.floor")
+def _promises_more(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    total = sum(job.weight for job in round_.jobs)
+    tiered = replace(round_.policy, tiers=(Tier(tuple({job.priority for job in round_.jobs})),))
+    yield replace(round_, policy=tiered), replace(plan, tier_floors=(total + 1.0,))
 
 
 # Structure

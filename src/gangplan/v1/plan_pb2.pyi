@@ -119,6 +119,7 @@ class Plan(_message.Message):
     ACTIONS_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
+    TIER_FLOORS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Action]:
         """Actions; every running job has exactly one. Done in any order that respects depends_on, they never exceed capacity."""
@@ -131,16 +132,23 @@ class Plan(_message.Message):
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___Claim]:
         """Claims of waiting jobs on the places that others have yet to give up, to be handed back with the next request."""
 
+    @_builtins.property
+    def tier_floors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """What the plan serves at least in each of the first tiers of the policy: the summed weight of the jobs that run. A plan that
+        serves less than it says breaks a rule.
+        """
+
     def __init__(
         self,
         *,
         actions: _abc.Iterable[Global___Action] | None = ...,
         groups: _abc.Iterable[Global___ActionGroup] | None = ...,
         claims: _abc.Iterable[Global___Claim] | None = ...,
+        tier_floors: _abc.Iterable[_builtins.float] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "claims", b"claims", "groups", b"groups"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "claims", b"claims", "groups", b"groups", "tier_floors", b"tier_floors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -104,7 +104,9 @@ class Policy(_message.Message):
 
     @_builtins.property
     def tiers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tier]:
-        """Planned. Tiers, most important first, solved in turn."""
+        """Tiers, most important first, solved in turn over placed or not alone; what they leave open the terms decide. At most 16. Jobs
+        in no tier come after all. Empty: the terms decide everything.
+        """
 
     @_builtins.property
     def overrides(self) -> _containers.RepeatedCompositeFieldContainer[Global___PolicyOverride]:
@@ -595,17 +597,19 @@ Global___ChurnLimits: _TypeAlias = ChurnLimits  # noqa: Y015
 
 @_typing.final
 class Tier(_message.Message):
-    """Tier is a set of jobs for whose places all lower tiers yield."""
+    """Tier is a set of jobs for whose places all lower tiers yield: as many of them run, counted by their weight, as can, whatever that
+    costs in other terms. No disruption without which a tier would fall below its floor is taken back.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PRIORITIES_FIELD_NUMBER: _builtins.int
     TOLERANCE_FIELD_NUMBER: _builtins.int
     tolerance: _builtins.float
-    """How far below its best a tier may end, as a fraction, when lower tiers are decided."""
+    """How far below its best a tier may end, as a fraction from 0 to 1, when lower tiers are decided."""
     @_builtins.property
     def priorities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Classes of priority in the tier."""
+        """Classes of priority in the tier, at least one, each in one tier only."""
 
     def __init__(
         self,

@@ -95,6 +95,7 @@ class Quality(_message.Message):
     GAP_OF_GAIN_FIELD_NUMBER: _builtins.int
     KEEP_AND_FILL_FIELD_NUMBER: _builtins.int
     TERMS_FIELD_NUMBER: _builtins.int
+    TIERS_FIELD_NUMBER: _builtins.int
     objective: _builtins.float
     """Value of the plan."""
     bound: _builtins.float
@@ -113,6 +114,12 @@ class Quality(_message.Message):
     def terms(self) -> _containers.RepeatedCompositeFieldContainer[Global___TermValue]:
         """Value by term; contributions sum to objective."""
 
+    @_builtins.property
+    def tiers(self) -> _containers.RepeatedCompositeFieldContainer[Global___TierQuality]:
+        """How well the tiers of the policy are served, in its order. With any, objective, bound and gaps are those of the last stage, among
+        plans that keep all floors.
+        """
+
     def __init__(
         self,
         *,
@@ -123,14 +130,57 @@ class Quality(_message.Message):
         gap_of_gain: _builtins.float = ...,
         keep_and_fill: _builtins.float = ...,
         terms: _abc.Iterable[Global___TermValue] | None = ...,
+        tiers: _abc.Iterable[Global___TierQuality] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["absolute_gap", b"absolute_gap", "bound", b"bound", "gap_of_gain", b"gap_of_gain", "keep_and_fill", b"keep_and_fill", "objective", b"objective", "relative_gap", b"relative_gap", "terms", b"terms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absolute_gap", b"absolute_gap", "bound", b"bound", "gap_of_gain", b"gap_of_gain", "keep_and_fill", b"keep_and_fill", "objective", b"objective", "relative_gap", b"relative_gap", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Quality: _TypeAlias = Quality  # noqa: Y015
+
+@_typing.final
+class TierQuality(_message.Message):
+    """TierQuality is how well one tier is served, in summed weights of jobs that run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    BEST_FIELD_NUMBER: _builtins.int
+    BOUND_FIELD_NUMBER: _builtins.int
+    FLOOR_FIELD_NUMBER: _builtins.int
+    ABSOLUTE_GAP_FIELD_NUMBER: _builtins.int
+    RELATIVE_GAP_FIELD_NUMBER: _builtins.int
+    value: _builtins.float
+    """By the plan."""
+    best: _builtins.float
+    """By the best plan of its stage."""
+    bound: _builtins.float
+    """Proven: no plan that keeps the floors of the tiers above serves more."""
+    floor: _builtins.float
+    """What a plan had to serve at least from then on: best less the tolerance."""
+    absolute_gap: _builtins.float
+    """bound - best."""
+    relative_gap: _builtins.float
+    """absolute_gap over bound; 0 when both are."""
+    def __init__(
+        self,
+        *,
+        value: _builtins.float = ...,
+        best: _builtins.float = ...,
+        bound: _builtins.float = ...,
+        floor: _builtins.float = ...,
+        absolute_gap: _builtins.float = ...,
+        relative_gap: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absolute_gap", b"absolute_gap", "best", b"best", "bound", b"bound", "floor", b"floor", "relative_gap", b"relative_gap", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TierQuality: _TypeAlias = TierQuality  # noqa: Y015
 
 @_typing.final
 class TermValue(_message.Message):

@@ -40,6 +40,7 @@ def test_families_are_found_and_their_rules_are_theirs():
         "order",
         "quota",
         "structure",
+        "tier",
         "topology",
     ]
     for family in constraints():

@@ -151,6 +151,9 @@ def build_layout(instance: Instance) -> Layout:
     must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
     must_stay = np.array([c.must_stay for c in instance.classes], dtype=np.bool_)
     taken = (instance.gain > 0.0) | must_run[instance.option_class]
+    if instance.floors:  # whoever counts there may have to run, whatever it is worth
+        counts = instance.tiers[: len(instance.floors)].max(axis=0)
+        taken |= counts[instance.option_class] > 0.0
     taken &= ~must_stay[instance.option_class] & reachable[instance.option]
     rooted = _rooted(instance, kinds, taken)
     for k, kind in rooted.items():

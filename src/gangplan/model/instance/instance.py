@@ -31,6 +31,7 @@ from gangplan.model.instance.shapes import ShapeTable, build_shapes
 from gangplan.model.instance.sites import NO_DOMAIN, Nodes, Pools, Vector, admits, build_nodes, build_pools
 from gangplan.model.instance.standing import build_standings
 from gangplan.model.instance.throughput import Speeds, build_speeds
+from gangplan.model.instance.tiers import tier_of, tier_weights
 from gangplan.model.instance.weights import Weights, base_weights, build_weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
@@ -100,6 +101,8 @@ class Instance:
         block_pools: shape (blocks, pools), most copies that fit on one node of the pool; 0: none.
         queue_names, queue_ancestors: the quota tree; ancestors include the queue itself.
         weight: shape (jobs,), w.
+        tiers: shape (tiers, classes), what a member that runs counts in each tier.
+        floors: least count of every tier that is decided.
         fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
     """
 
@@ -136,6 +139,8 @@ class Instance:
     queue_ancestors: tuple[tuple[int, ...], ...]
     weight: FloatArray
     fair_rate: FloatArray
+    tiers: FloatArray
+    floors: tuple[float, ...] = ()
 
     def option_at(self, k: int) -> Option:
         """The option at position ``k`` of the option arrays."""
@@ -182,7 +187,7 @@ def _build_instance(round_: Round) -> Instance:
     weights = build_weights(round_.policy, base, standings)
 
     queue_names = tuple(sorted(q.name for q in round_.queues))
-    members = _members(jobs, shapes, weights, closed, round_.outlook, placements)
+    members = _members(jobs, shapes, weights, closed, round_.outlook, placements, tier_of(round_.policy))
     classes, entries = _classes(jobs, members, shapes, placements, queue_names, closed)
     option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
     now_placed = {
@@ -238,6 +243,7 @@ def _build_instance(round_: Round) -> Instance:
         queue_names=queue_names,
         queue_ancestors=_ancestors(round_, queue_names),
         weight=weights.weight,
+        tiers=tier_weights(round_.policy, [jobs[job_class.jobs[0]] for job_class in classes]),
         fair_rate=fair_rate,
     )
 
@@ -274,6 +280,7 @@ def _members(
     closed: Collection[str],
     outlook: Outlook | None,
     placements: Collection[int],
+    tiers: Mapping[int, int],
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     grouped: dict[object, list[int]] = {}
@@ -291,6 +298,7 @@ def _members(
                 left,
                 job.gate if job.name in closed else None,
                 0.0 if outlook is None else outlook.need(job.name),
+                (tiers.get(job.priority), job.weight) if tiers else None,
             )
         grouped.setdefault(key, []).append(j)
     for members in grouped.values():

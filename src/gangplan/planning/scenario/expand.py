@@ -30,7 +30,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.domain.policy import FairnessForm, Policy
+from gangplan.domain.policy import FairnessForm, Policy, Tier
 from gangplan.domain.presets import PRESETS
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
@@ -131,6 +131,10 @@ def _policy(part: PolicyPart) -> Policy:
         written["priority_weights"] = dict(part.priority_weights)
     if "fairness_forms" in written:
         written["fairness_forms"] = {FairnessForm(form): share for form, share in part.fairness_forms.items()}
+    if "tiers" in written:
+        written["tiers"] = tuple(
+            Tier(tuple(sorted(set(tier.priorities))), tier.tolerance) for tier in part.tiers
+        )
     if "reference_host" in written:
         written["reference_host"] = Resources(part.reference_host.cpu, part.reference_host.memory)
     return replace(start, **written)

@@ -271,6 +271,18 @@ Form = Literal["WEIGHTS", "LOG", "NEGATIVE_POWER", "DEVICE_TIME", "EFFECTIVE_THR
 _FORMS: dict[Form, float] = {"WEIGHTS": 1.0}
 
 
+class TierPart(Part):
+    """Jobs for whose places all lower tiers yield (decision 8).
+
+    Attributes:
+        priorities: classes of priority in the tier.
+        tolerance: how far below its best it may end, as a fraction.
+    """
+
+    priorities: Annotated[list[int], Field(min_length=1)]
+    tolerance: Annotated[NonNegative, Field(le=1)] = 0.0
+
+
 class PolicyPart(Part):
     """Weights and limits; the meaning of each stands in :class:`gangplan.domain.policy.Policy`.
 
@@ -293,6 +305,7 @@ class PolicyPart(Part):
     minimum_run: Duration = _DEFAULTS.minimum_run_seconds
     disruption_limit_per_job_hour: Whole | None = _DEFAULTS.disruption_limit_per_job_hour
     hysteresis: Annotated[NonNegative, Field(le=1)] = _DEFAULTS.hysteresis
+    tiers: list[TierPart] = []
     reference_host: HostPart = HostPart()
 
     @field_validator("preset")

@@ -68,3 +68,5 @@ PRIORITY = 2**31 - 1
 
 SERVICE = 1e6
 """Most rounds of reference service that an outlook asks for at once."""
+TIERS = 16
+"""Most tiers of a policy."""

@@ -18,6 +18,7 @@ from gangplan.domain.plan import (
     Stage,
     TerminationLimit,
     TerminationReason,
+    TierQuality,
     Verdict,
     VerdictKind,
 )
@@ -137,6 +138,10 @@ def read_actions(message: plan_pb2.Plan, path: str, fields: Fields) -> Plan:
             for index, action in enumerate(message.actions)
         ),
         read_claims(message.claims, path, fields),
+        tuple(
+            fields.real(floor, path, f"tier_floors[{index}]", 0.0, limits.WORK)
+            for index, floor in enumerate(message.tier_floors)
+        ),
     )
 
 
@@ -220,4 +225,5 @@ def _read_quality(message: quality_pb2.Quality) -> Quality:
         gap_of_gain=message.gap_of_gain,
         keep_and_fill=message.keep_and_fill,
         objective_by_term=MappingProxyType({term.term: term.contribution for term in message.terms}),
+        tiers=tuple(TierQuality(tier.value, tier.best, tier.bound, tier.floor) for tier in message.tiers),
     )

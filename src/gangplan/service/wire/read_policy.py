@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from gangplan.domain.policy import FairnessForm, Policy
+from gangplan.domain.policy import FairnessForm, Policy, Tier
 from gangplan.domain.presets import PRESETS
 from gangplan.service.wire import limits
 from gangplan.service.wire.enums import read_enum
@@ -83,6 +83,7 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         minimum_run_seconds=minimum,
         disruption_limit_per_job_hour=per_job,
         hysteresis=fields.real(hysteresis, path, "churn_limits.hysteresis", 0.0, 1.0),
+        tiers=_read_tiers(message.tiers, path, fields),
         reference_host=host,
     )
 
@@ -113,3 +114,21 @@ def _read_forms(
     if sum(parts.values()) > 1.0 + 1e-9:
         fields.refuse(f"{path}mixture", f"the parts must add up to at most 1, not {sum(parts.values()):g}")
     return MappingProxyType(parts)
+
+
+def _read_tiers(messages: Sequence[policy_pb2.Tier], path: str, fields: Fields) -> tuple[Tier, ...]:
+    if len(messages) > limits.TIERS:
+        fields.refuse(f"{path}tiers", f"has {len(messages)} entries; {limits.TIERS} are the most")
+    seen: set[int] = set()
+    found = []
+    for index, message in enumerate(messages):
+        here = f"{path}tiers[{index}]."
+        if not message.priorities:
+            fields.refuse(f"{here}priorities", "a tier has at least one class of priority")
+        for number, priority in enumerate(message.priorities):
+            if priority in seen:
+                fields.refuse(f"{here}priorities[{number}]", f"{priority} is in a tier already")
+            seen.add(priority)
+        tolerance = fields.real(message.tolerance, here, "tolerance", 0.0, 1.0)
+        found.append(Tier(tuple(sorted(message.priorities)), tolerance))
+    return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gangplan.domain.plan import Claim, Plan, Quality, RoundResult, Stage, Verdict, gaps
+from gangplan.domain.plan import Claim, Plan, Quality, RoundResult, Stage, TierQuality, Verdict, gaps
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration, write_seconds
 from gangplan.service.wire.write_outlook import write_outlook
@@ -87,6 +87,7 @@ def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
         if action.not_before is not None:
             write_seconds(action.not_before, written.not_before)
     write_claims(plan.claims, message.claims)
+    message.tier_floors.extend(plan.tier_floors)
 
 
 def write_claims(claims: Iterable[Claim], messages: Any) -> None:
@@ -127,6 +128,19 @@ def _write_quality(quality: Quality) -> quality_pb2.Quality:
             quality_pb2.TermValue(term=term, contribution=value)
             for term, value in sorted(quality.objective_by_term.items())
         ],
+        tiers=[_write_tier(tier) for tier in quality.tiers],
+    )
+
+
+def _write_tier(tier: TierQuality) -> quality_pb2.TierQuality:
+    gap = max(0.0, tier.bound - tier.best)
+    return quality_pb2.TierQuality(
+        value=tier.value,
+        best=tier.best,
+        bound=tier.bound,
+        floor=tier.floor,
+        absolute_gap=gap,
+        relative_gap=gap / tier.bound if tier.bound > 0.0 else 0.0,
     )
 
 

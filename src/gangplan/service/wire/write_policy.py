@@ -28,6 +28,9 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             disruption_limit_per_job_hour=policy.disruption_limit_per_job_hour,
         ),
         reference_host=write_resources(policy.reference_host),
+        tiers=[
+            policy_pb2.Tier(priorities=tier.priorities, tolerance=tier.tolerance) for tier in policy.tiers
+        ],
     )
     write_seconds(policy.minimum_run_seconds, message.churn_limits.minimum_run_time)
     return message

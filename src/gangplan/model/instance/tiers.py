@@ -1,0 +1,31 @@
+"""Tiers as arrays: what a job that runs counts in which tier (decision 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gangplan.domain.job import Job
+from gangplan.domain.policy import Policy
+from gangplan.model.program import FloatArray
+
+
+def tier_of(policy: Policy) -> dict[int, int]:
+    """The tier of every class of priority that is in one; the first that names it."""
+    found: dict[int, int] = {}
+    for tier, each in enumerate(policy.tiers):
+        for priority in each.priorities:
+            found.setdefault(priority, tier)
+    return found
+
+
+def tier_weights(policy: Policy, first: Sequence[Job]) -> FloatArray:
+    """Shape (tiers, classes): a member's own weight in its tier, 0 elsewhere; ``first`` has one of each."""
+    tiers = tier_of(policy)
+    found = np.zeros((len(policy.tiers), len(first)), dtype=np.float64)
+    for c, job in enumerate(first):
+        tier = tiers.get(job.priority)
+        if tier is not None:
+            found[tier, c] = job.weight
+    return found
