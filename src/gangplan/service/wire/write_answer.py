@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gangplan.domain.plan import Plan, Quality, RoundResult, Stage, Verdict, gaps
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration
+from gangplan.service.wire.write_job import write_placements
 from gangplan.service.wire.write_outlook import write_outlook
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
@@ -68,10 +69,7 @@ def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
             throughput=action.throughput,
             kind=kinds[action.kind.name],
         )
-        for placement in action.placements:
-            written.placements.add(
-                group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
-            )
+        write_placements(action.placements, written.placements)
         if action.depends_on:
             written.depends_on.extend(action.depends_on)
         if action.beneficiaries:
