@@ -137,7 +137,8 @@ def _read_parts(
         read_share(share, f"{path}.shares[{index}]", fields) for index, share in enumerate(message.shares)
     ]
     if len(shares) != len(message.devices):
-        fields.refuse(f"{path}.shares", f"has {len(shares)} entries for {len(message.devices)} devices")
+        counts = f"{len(shares)} entries for {len(message.devices)} devices"
+        fields.refuse(f"{path}.shares", f"has {counts}; give mode and compute_milli of each")
     pairs = sorted(zip(message.devices, shares, strict=False), key=lambda pair: pair[0])
     parts = tuple(share or DeviceShare(WHOLE_DEVICE) for _, share in pairs)
     return tuple(device for device, _ in pairs), parts if any(shares) else ()
