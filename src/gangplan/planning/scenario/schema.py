@@ -353,6 +353,7 @@ class Tasks(Part):
         counts: every number of tasks it may run with, as a list or ``{min: 2, max: 8}``; by default only
             ``tasks``.
         gpus: devices of each task.
+        gpu_milli: thousandths of its one device that the job's one task takes; None: all of it.
         cpu: CPUs of each task.
         memory: bytes of each task.
         types: accelerator types it may run on; empty: any.
@@ -365,6 +366,7 @@ class Tasks(Part):
     tasks: Count = 1
     counts: Counts | None = None
     gpus: Annotated[Whole, Field(le=4096)] = 0
+    gpu_milli: Annotated[Whole, Field(ge=1, le=1000)] | None = None
     cpu: Cpu = 0
     memory: Memory = 0
     types: list[Name] = []
@@ -499,13 +501,14 @@ class OpenbSource(Part):
     Attributes:
         nodes: node list; a path relative to the scenario file.
         pods: pod list; likewise.
-        fractional: ``refuse`` pods that ask for part of a GPU, or count each as a ``whole`` one.
+        fractional: ``refuse`` pods that ask for part of a GPU, count each as a ``whole`` one, or give
+            each its ``share``.
     """
 
     format: Literal["openb"]
     nodes: str | None = None
     pods: str | None = None
-    fractional: Literal["refuse", "whole"] = "refuse"
+    fractional: Literal["refuse", "whole", "share"] = "refuse"
 
     @model_validator(mode="after")
     def _something(self) -> Self:
