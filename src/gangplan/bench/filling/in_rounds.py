@@ -1,8 +1,8 @@
 """Pods placed by gangplan, so many a round.
 
 A round has the pods that just came, all waiting with equal weight, and what is left of the cluster: devices
-that are all taken, CPU and memory are used by others, and a device of which a part is taken has a running job that
-holds that part and may be neither stopped nor moved. So nothing moves, as in the published experiment. Who is
+that are all taken, CPU and memory are used by others, and a device of which a part is taken has a running job
+that holds it and may be neither stopped nor moved. So nothing moves, as in the published experiment. Who is
 not placed in its round is gone: nothing ever leaves, and the planner fills what it can.
 """
 
