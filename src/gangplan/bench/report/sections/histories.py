@@ -88,5 +88,6 @@ def yardstick(rows: Sequence[Row]) -> Section | None:
         Table(("histories", "who", "n", "weighted rounds", "worst rho", "bound", "proved"), tuple(lines)),
         "Means over n histories, ends counted in whole rounds, and rho by a denominator that no policy "
         "changes: the share that a job has when all jobs of the history contend. `bound`: no policy, "
-        "whatever it knows, has a lower mean of weighted rounds (window-completion) or of worst rho (window-rho).",
+        "whatever it knows, has a lower mean of weighted rounds (window-completion) or of worst rho "
+        "(window-rho).",
     )
