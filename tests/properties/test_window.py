@@ -125,7 +125,8 @@ def test_types_are_never_tighter_than_nodes(history: History, goal: Goal) -> Non
 @given(tiny(jobs=4))
 @settings(max_examples=20)
 def test_no_policy_is_better_than_the_bound_and_the_schedule_can_be_followed(history: History) -> None:
-    played = {name: play(history, policies.make(name)) for name in ("fifo", "shortest-remaining", "myopic")}
+    names = ("fifo", "shortest-remaining", "myopic", "tracking")
+    played = {name: play(history, policies.make(name)) for name in names}
     rounds = max(found.state.totals.rounds for found in played.values())
     window = window_of(history, rounds)
     best = plan_window(window, Goal.COMPLETION, start=played["fifo"])
