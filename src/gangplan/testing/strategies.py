@@ -158,7 +158,8 @@ def _accelerators(d: _Draw) -> tuple[AcceleratorType, ...]:
     """One to three types; the last may be catalogued only, and absent from the cluster."""
     speeds = (1.0, 0.5, 0.25)
     count = d.one((1, 2, 2, 3))
-    return tuple(AcceleratorType(f"T{i}", speeds[i]) for i in range(count))
+    prices = (3_000_000, 400_000, 0) if d.chance(60) else (None, None, None)
+    return tuple(AcceleratorType(f"T{i}", speeds[i], prices[i]) for i in range(count))
 
 
 def _topology(d: _Draw, bounds: _Bounds) -> Topology:
@@ -316,6 +317,7 @@ def _policy(d: _Draw) -> Policy:
         deadline_weight=d.one((0.5, 0.0, 2.0)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),
+        cost_weight=d.one((0.0, 0.0, 1e-7, 1e-6)),
         tracking_weight=d.one((1.0, 0.0, 2.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),

@@ -72,7 +72,7 @@ class AcceleratorType(_message.Message):
     memory_bytes: _builtins.int
     """Planned. Memory of one device in bytes."""
     price_micros_per_hour: _builtins.int
-    """Planned. Price of one device for an hour, in millionths of the caller's currency. Unset: no price; 0: free."""
+    """Price of one device for an hour, in millionths of the caller's currency, up to 1e15. Unset or 0: free."""
     idle_power_milliwatts: _builtins.int
     """Planned. Power that one idle device draws, in milliwatts."""
     busy_power_milliwatts: _builtins.int

@@ -194,7 +194,7 @@ def _build_instance(round_: Round) -> Instance:
     }
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], now_placed, weights)
+    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], now_placed, weights, nodes)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
@@ -245,6 +245,8 @@ def _build_instance(round_: Round) -> Instance:
 
 
 def _site(round_: Round, nodes: Nodes) -> Site:
+    prices = {entry.price_micros_per_hour or 0 for entry in round_.accelerators}
+    priced = round_.policy.cost_weight > 0.0 and len(prices) > 1
     sizes: dict[int, set[int]] = defaultdict(set)
     for i in np.flatnonzero(nodes.open):
         if nodes.type_of[i] >= 0:
@@ -256,7 +258,7 @@ def _site(round_: Round, nodes: Nodes) -> Site:
         scopes=there.shape[1],
         levels=tuple(s for s in scopes if there[:, s].any()),
         everywhere=frozenset(s for s in scopes if there[:, s].all()),
-        merge_types=not any(q.device_limit_by_type for q in round_.queues),
+        merge_types=not (priced or any(q.device_limit_by_type for q in round_.queues)),
         parts=nodes.parts,
     )
 

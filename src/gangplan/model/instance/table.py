@@ -25,6 +25,7 @@ class OptionTable:
         throughput: work units per second.
         rate_needed: work units per second that the deadline still needs; ``inf`` when none can be met.
         wider_than_preferred: the spread is wider than the preferred level.
+        price: of the devices held, millionths of the currency for an hour.
         lost_device_seconds: device-seconds of work and restart that a voluntary stop, move or resize costs.
         horizon_seconds: H of decision 13, at least one round.
     """
@@ -38,5 +39,6 @@ class OptionTable:
     throughput: FloatArray
     rate_needed: FloatArray
     wider_than_preferred: BoolArray
+    price: FloatArray
     lost_device_seconds: FloatArray
     horizon_seconds: FloatArray

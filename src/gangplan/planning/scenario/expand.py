@@ -99,7 +99,10 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             nodes=tuple(nodes),
         ),
         accelerators=tuple(
-            AcceleratorType(name, entry.speed) for name, entry in scenario.accelerators.items()
+            AcceleratorType(
+                name, entry.speed, None if entry.price is None else round(entry.price * 1_000_000)
+            )
+            for name, entry in scenario.accelerators.items()
         ),
         queues=tuple(
             Queue(queue.name, queue.parent, queue.limit, dict(queue.limits), queue.weight, queue.received)

@@ -126,9 +126,11 @@ class Accelerator(Part):
 
     Attributes:
         speed: work per second of one device where a job brings no profile; the reference device has 1.
+        price: of one device for an hour, in any currency, to the millionth; None: free.
     """
 
     speed: Positive = 1.0
+    price: NonNegative | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -136,8 +138,8 @@ class Accelerator(Part):
         return {"speed": value} if isinstance(value, int | float) else value
 
     @model_serializer(mode="plain")
-    def _to_number(self) -> float:
-        return self.speed
+    def _to_number(self) -> float | dict[str, float]:
+        return self.speed if self.price is None else {"speed": self.speed, "price": self.price}
 
 
 class DomainGroup(Part):
@@ -288,6 +290,7 @@ class PolicyPart(Part):
     deadline_weight: NonNegative = _DEFAULTS.deadline_weight
     locality_weight: NonNegative = _DEFAULTS.locality_weight
     switching_weight: NonNegative = _DEFAULTS.switching_weight
+    cost_weight: NonNegative = _DEFAULTS.cost_weight
     tracking_weight: NonNegative = _DEFAULTS.tracking_weight
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit
     minimum_run: Duration = _DEFAULTS.minimum_run_seconds
