@@ -61,8 +61,9 @@ def test_a_filled_cluster_passes_the_ledger_below_the_ceiling_and_nobody_left_ov
     last = int(order[-1])
     if filled.node[-1] < 0 and trace.classes.demand[last]:
         for node, device in itertools.product(range(len(trace.nodes.cpu)), range(4)):
-            squeezed = Filled(filled.node.copy(), filled.device.copy())
-            squeezed.node[-1], squeezed.device[-1] = node, device
+            squeezed = Filled(filled.node.copy(), filled.devices.copy())
+            count = int(trace.classes.count[last])
+            squeezed.node[-1], squeezed.devices[-1] = node, ((1 << count) - 1) << device
             with pytest.raises(ValueError, match="has no room"):
                 allocated(trace, order, squeezed)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gangplan.bench import histories, suites
-from gangplan.bench.report.sections.histories import section
+from gangplan.bench.report.sections.histories import section, yardstick
 from gangplan.bench.runs import Run, Status
 from gangplan.planning.histories import small
 
@@ -42,9 +44,26 @@ def test_the_table_has_a_line_for_each_policy_and_what_it_was_told() -> None:
     assert section([]) is None
 
 
+def test_a_window_is_measured_beside_policies_in_its_own_measures() -> None:
+    rows = []
+    for who in ("fifo", "window-completion"):
+        asked = replace(run("small/1/seed3", who, yardstick=True), time_limit_s=1.0)
+        rows.append(asked.head() | histories.measure(asked))
+    found = yardstick(rows)
+    assert found is not None
+    assert [line[1] for line in found.table.lines] == ["fifo", "window-completion"]
+    assert rows[1]["window_bound"] <= rows[1]["window_value"] + 1e-6
+    assert rows[1]["window_bound"] <= min(row["weighted_rounds"] for row in rows)
+    assert yardstick([]) is None
+
+
 def test_the_suite_plays_200_small_histories_and_two_sizes_as_told_in_three_ways() -> None:
     runs = list(suites.load("histories").runs())
-    exact = [one for one in runs if one.options["told"] == "exact" and one.who == "myopic"]
+    exact = [
+        one
+        for one in runs
+        if one.options["told"] == "exact" and one.who == "myopic" and "yardstick" not in one.options
+    ]
     small_ones = [
         h for one in exact if one.instance.startswith("small") for h in histories.played_for(one.instance)
     ]

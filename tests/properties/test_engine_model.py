@@ -202,20 +202,30 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     preferred = job.component.preferred_level
     wide = bool(outcome.scope) and preferred is not None and facts.rank[outcome.scope] < facts.rank[preferred]
 
+    price = {entry.name: entry.price_micros_per_hour or 0 for entry in round_.accelerators}
+    paid = sum(
+        outcome.counts[group.name] * group.device_milli / 1000 * price[outcome.types[group.name]]
+        for group in job.component.task_groups
+        if group.name in outcome.types
+    )
+
     def one(value: float) -> np.ndarray:
         return np.array([value], dtype=np.float64)
 
     relative, full = outcome.relative_throughput, mine.size**round_.policy.size_exponent
+    outlook = round_.outlook
     fair = mine.weight * relative if mine.claim is None else mine.claim.earns(relative)
     return OptionTable(
         value=one(full * relative),
         fair_value=one(full * fair),
+        needed_value=one(full * (0.0 if outlook is None else outlook.need(job.name))),
         size=one(mine.size),
         base=one(mine.base_weight),
         weight=one(mine.weight),
         throughput=one(outcome.throughput),
         rate_needed=one(needed),
         wider_than_preferred=np.array([wide]),
+        price=one(paid if round_.policy.cost_weight else 0.0),
         lost_device_seconds=one(lost),
         horizon_seconds=one(mine.horizon),
     )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth
-from gangplan.domain.job import Job, TaskGroup, TaskPlacement
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
@@ -43,7 +43,9 @@ def use_of(job: Job, placements: tuple[TaskPlacement, ...]) -> Use:
     for p in placements:
         group = groups_of(job).get(p.group)
         if group is not None:
-            found[p.node, "devices"] += p.tasks * group.devices_per_task
+            found[p.node, "devices"] += p.tasks * group.device_milli
+            for device in p.devices:
+                found[p.node, f"device {device}"] += group.device_milli // group.devices_per_task
             found[p.node, "cpu"] += p.tasks * group.resources_per_task.cpu_milli
             found[p.node, "memory"] += p.tasks * group.resources_per_task.memory_bytes
     return found
@@ -55,7 +57,9 @@ def usable(round_: Round) -> Use:
         broken = len(n.unhealthy_devices | n.used_by_others.devices)
         if n.device_reporting is DeviceReporting.COUNT_ONLY:
             broken = n.unhealthy_device_count + n.used_by_others.device_count
-        found[n.name, "devices"] = max(0, n.device_count - broken)
+        found[n.name, "devices"] = max(0, n.device_count - broken) * WHOLE_DEVICE
+        for device in range(n.device_count):
+            found[n.name, f"device {device}"] = WHOLE_DEVICE
         other = n.used_by_others.resources
         found[n.name, "cpu"] = max(0, n.resources.cpu_milli - other.cpu_milli)
         found[n.name, "memory"] = max(0, n.resources.memory_bytes - other.memory_bytes)
@@ -127,9 +131,10 @@ def test_p2_no_node_holds_more_than_it_has_or_holds_now(round_):
 
 @drawn
 @given(rounds("small"))
-def test_p3_every_device_has_one_holder_and_one_that_works(round_):
+def test_p3_every_device_has_one_holder_or_parts_of_it_have_and_it_works(round_):
     jobs, actions, nodes = answer(round_)
-    holder: dict[tuple[str, int], str] = {}
+    holders: dict[tuple[str, int], set[str]] = defaultdict(set)
+    held: Counter[tuple[str, int]] = Counter()
     fresh = {
         name: {(p.node, d) for p in added(jobs[name], a) for d in p.devices} for name, a in actions.items()
     }
@@ -137,11 +142,15 @@ def test_p3_every_device_has_one_holder_and_one_that_works(round_):
         for p in action.placements:
             per_task = groups_of(jobs[name])[p.group].devices_per_task
             exact = nodes[p.node].device_reporting is DeviceReporting.EXACT
+            part = groups_of(jobs[name])[p.group].device_share
             assert len(set(p.devices)) == len(p.devices) == (p.tasks * per_task if exact else 0)
+            assert p.shares == (() if part is None else (part,) * len(p.devices))
             for device in p.devices:
-                other = holder.setdefault((p.node, device), name)
-                if other != name:  # held twice already: tolerated, but nobody new comes
-                    assert not {(p.node, device)} & (fresh[name] | fresh[other])
+                holders[p.node, device].add(name)
+                held[p.node, device] += WHOLE_DEVICE if part is None else part.compute_milli
+    for place, milli in held.items():
+        if milli > WHOLE_DEVICE:  # held too often already: tolerated, but nobody new comes
+            assert not any(place in fresh[name] for name in holders[place])
     for places in fresh.values():
         for name, device in places:
             n = nodes[name]
@@ -292,7 +301,7 @@ def test_quotas_hold_along_the_tree_or_get_no_worse(round_):
         before = j.running.placements if j.running and action.forced is None else ()
         for when, placements in enumerate((before, action.placements)):
             for p in placements:
-                devices = p.tasks * groups_of(j)[p.group].devices_per_task
+                devices = p.tasks * groups_of(j)[p.group].device_milli
                 queue = j.queue
                 while queue is not None:
                     held[queue, None][when] += devices
@@ -302,7 +311,7 @@ def test_quotas_hold_along_the_tree_or_get_no_worse(round_):
         limits = {**({} if q.device_limit is None else {None: q.device_limit}), **q.device_limit_by_type}
         for kind, limit in limits.items():
             now, then = held[q.name, kind]
-            assert then <= max(limit, now)
+            assert then <= max(limit * WHOLE_DEVICE, now)
 
 
 # P25: input that is broken already

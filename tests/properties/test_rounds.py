@@ -17,7 +17,7 @@ from gangplan.planning.rounds.history import Failure, History
 from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
 from gangplan.planning.rounds.told import Telling, Told
 
-NAMES = ("fifo", "least-attained-service", "shortest-remaining", "myopic")
+NAMES = ("fifo", "least-attained-service", "shortest-remaining", "myopic", "tracking")
 CLOSE = 1e-6
 
 

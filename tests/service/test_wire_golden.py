@@ -138,7 +138,10 @@ EVERYTHING = Round(
             Node("n2", resources=Resources(32_000, 128 * GIB), health=NodeHealth.UNHEALTHY),
         ),
     ),
-    accelerators=(AcceleratorType("H100-80GB"), AcceleratorType("A100-40GB", 0.35)),
+    accelerators=(
+        AcceleratorType("H100-80GB", price_micros_per_hour=2_950_000),
+        AcceleratorType("A100-40GB", 0.35),
+    ),
     queues=(
         Queue("lab", device_limit=64),
         Queue("vision", "lab", 0, {"A100-40GB": 8, "H100-80GB": 0}, weight=2.5, service_received=1e6),
@@ -195,6 +198,7 @@ EVERYTHING = Round(
         deadline_weight=0.75,
         locality_weight=0.2,
         switching_weight=1.25,
+        cost_weight=2e-7,
         tracking_weight=0.875,
         disruption_limit=0,
         minimum_run_seconds=600.0,

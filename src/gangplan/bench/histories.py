@@ -4,9 +4,12 @@
 the fifty small ones with seeds 150 to 199, each played on its own: the row's figures are the means over them,
 its counts their sums, its worst rho the worst of all, and ``each`` has what pairs with other policies.
 
-``who`` is the policy. ``options`` may set ``told`` (``exact``, ``noisy``, ``unknown``: decision 15; every row
-says it), ``noise``, ``rounds`` after which it ends, and ``steps``: of gangplan's own policies, ``greedy``
-without a time budget, so that a row repeats exactly, or ``auto`` with the run's time limit for each round.
+``who`` is the policy, or the exact window programme (:mod:`gangplan.planning.window`), which knows all and is
+followed in the same loop: ``window-completion`` and ``window-rho``, each within the time limit. ``options``
+may set ``told`` (``exact``, ``noisy``, ``unknown``: decision 15; every row says it), ``noise``, ``rounds``
+after which it ends, ``yardstick`` for figures in the programme's own measures, and ``steps``: of gangplan's
+own policies, ``greedy`` without a time budget, so that a row repeats exactly, or ``auto`` with the run's time
+limit for each round.
 """
 
 from __future__ import annotations
@@ -23,11 +26,14 @@ from gangplan.errors import BrokenPlanError
 from gangplan.planning import histories, policies
 from gangplan.planning.metrics import Metrics
 from gangplan.planning.metrics import measure as measured
+from gangplan.planning.policies import RoundPolicy
 from gangplan.planning.rounds.history import History
 from gangplan.planning.rounds.loop import Settings, play
 from gangplan.planning.rounds.told import Telling, Told
+from gangplan.planning.window import Follow, Goal, Judged, Schedule, judge, plan_window, window_of
 
 MOST_ROUNDS = 2000
+_WINDOWS = {"window-completion": Goal.COMPLETION, "window-rho": Goal.WORST_RHO}
 _MEANS = (
     *("completion_mean", "completion_p99", "makespan", "queueing_mean", "waiting_mean"),
     *(
@@ -60,13 +66,22 @@ def measure(run: Run) -> Row:
     how = policies.How(
         pipeline="auto" if asks else "greedy", time_budget_seconds=run.time_limit_s if asks else None
     )
-    policy = policies.make(run.who, how)
     calibration = [machine.calibrate()]
     found: list[Metrics] = []
+    judged: list[Judged] = []
+    schedules: list[Schedule] = []
     began, spent = time.perf_counter(), time.process_time()
     try:
         for history in played_for(run.instance):
-            found.append(measured(play(history, policy, settings)))  # noqa: PERF401 - an error keeps its place
+            if run.who in _WINDOWS:
+                schedules.append(_best(history, _WINDOWS[run.who], run))
+                policy: RoundPolicy = Follow(schedules[-1], history.template.now, run.who)
+            else:
+                policy = policies.make(run.who, how)
+            played = play(history, policy, settings)
+            found.append(measured(played))
+            if run.options.get("yardstick"):
+                judged.append(judge(window_of(history, played.state.totals.rounds), played))
     except BrokenPlanError as error:
         return {"status": Status.WRONG.value, "error": str(error)}
     spent, wall = time.process_time() - spent, time.perf_counter() - began
@@ -77,12 +92,41 @@ def measure(run: Run) -> Row:
         "noise": telling.noise if telling.told is Told.NOISY else 0.0,
         "histories": len(found),
         **summary(found),
+        **_beside(judged, schedules),
         "each": [_brief(metrics) for metrics in found] if len(found) > 1 else None,
         "cpu_s": spent,
         "wall_s": wall,
         "cpu_per_round_s": spent / max(1, sum(metrics.rounds for metrics in found)),
         "calibration_s": calibration,
     }
+
+
+def _best(history: History, goal: Goal, run: Run) -> Schedule:
+    """The best schedule within the time limit, begun with the better of two policies."""
+    starts = [play(history, policies.make(name)) for name in ("shortest-remaining", "myopic")]
+    rounds = max(start.state.totals.rounds for start in starts)
+    window = window_of(history, rounds)
+    start = min(starts, key=lambda one: _by_goal(judge(window, one), goal))
+    return plan_window(window, goal, time_limit_seconds=run.time_limit_s, start=start)
+
+
+def _by_goal(judged: Judged, goal: Goal) -> float:
+    return judged.weighted_rounds if goal is Goal.COMPLETION else judged.worst_rho
+
+
+def _beside(judged: Sequence[Judged], schedules: Sequence[Schedule]) -> dict[str, Any]:
+    """Means in the programme's measures, and what is proved."""
+    if not judged:
+        return {}
+    row: dict[str, Any] = {
+        "weighted_rounds": statistics.fmean(one.weighted_rounds for one in judged),
+        "static_rho_worst": statistics.fmean(one.worst_rho for one in judged),
+    }
+    if schedules:
+        row["window_value"] = statistics.fmean(one.value for one in schedules)
+        row["window_bound"] = statistics.fmean(one.bound for one in schedules)
+        row["window_proved"] = sum(one.proved for one in schedules)
+    return row
 
 
 def played_for(instance: str) -> list[History]:

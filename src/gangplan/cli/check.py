@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -33,10 +34,11 @@ def check(
     from gangplan.cli.render.figures import counted, value
     from gangplan.model.verifier.verify import verify
     from gangplan.service.files import load_answer
-    from gangplan.service.wire import read_plan
+    from gangplan.service.wire import read_followed_outlook, read_plan
 
-    given = read_input(round_file, at)
-    found = verify(given.round, read_plan(load_answer(plan_file)))
+    given, answer = read_input(round_file, at), load_answer(plan_file)
+    round_ = replace(given.round, outlook=read_followed_outlook(answer) or given.round.outlook)
+    found = verify(round_, read_plan(answer))
     if not found.valid:
         for violation in found.violations:
             print(violation)

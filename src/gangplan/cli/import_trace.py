@@ -19,6 +19,7 @@ class FractionalChoice(Enum):
 
     REFUSE = "refuse"
     WHOLE = "whole"
+    SHARE = "share"
 
 
 @explained
@@ -36,7 +37,9 @@ def openb(
     ] = None,
     fractional: Annotated[
         FractionalChoice,
-        typer.Option(help="Pods that ask for part of a GPU: refuse them, or give each a whole one."),
+        typer.Option(
+            help="Pods that ask for part of a GPU: refuse them, give each a whole one, or its part."
+        ),
     ] = FractionalChoice.REFUSE,
     node_list: Annotated[
         str, typer.Option(help="Which node list of a folder: all_node, gpu_node.")

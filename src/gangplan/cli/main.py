@@ -58,7 +58,7 @@ def application(verb: str | None = None) -> typer.Typer:
     """
     import typer
 
-    from gangplan.cli import bench, check, import_trace, scenario, serve, simulate, solve, solvers
+    from gangplan.cli import bench, check, import_trace, policies, scenario, serve, simulate, solve, solvers
 
     app = _typer(help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.")
 
@@ -87,6 +87,7 @@ def application(verb: str | None = None) -> typer.Typer:
         simulate.simulate,
         check.check,
         solvers.solvers,
+        policies.policies,
     )
     for command in verbs:
         name = command.__name__

@@ -184,10 +184,13 @@ class AcceleratorType:
         name: e.g. ``H100-80GB``.
         relative_speed: work per second of one device where a job brings no profile
             (decision 42); the reference device has 1.0. Positive and finite.
+        price_micros_per_hour: price of one device for an hour, millionths of the caller's currency; None: no
+            price, free.
     """
 
     name: str
     relative_speed: float = 1.0
+    price_micros_per_hour: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ class Policy:
         switching_weight: cost of lost and restarting device time, per device-round.
         tracking_weight: worth of giving a job what the outlook asks for, per weighted reference device at
             work; nothing where a round has no outlook.
+        cost_weight: cost of the devices in use, per millionth of the caller's currency for an hour.
         disruption_limit: most voluntary evictions, moves and resizes in one round; None is unlimited.
         minimum_run_seconds: a job that was started, moved or resized is left alone for so long; one of which
             nobody knows since when it runs started long ago.
@@ -84,6 +85,7 @@ class Policy:
     locality_weight: float = 0.1
     switching_weight: float = 1.0
     tracking_weight: float = 1.0
+    cost_weight: float = 0.0
     disruption_limit: int | None = None
     minimum_run_seconds: float = 0.0
     disruption_limit_per_job_hour: int | None = None

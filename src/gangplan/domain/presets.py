@@ -53,6 +53,13 @@ _ALL = (
         # little is probably a short one. There is no class of interactive jobs with a goal for its start yet.
         Policy(size_exponent=0.0, fairness_power=2.0, fairness_forms={FairnessForm.DEVICE_TIME: 1.0}),
     ),
+    Preset(
+        "cost",
+        "Work is done where it is cheap, and waits where it would cost more than it is worth.",
+        # An hour of the reference device's work is worth 10 units of the currency: about three times what one
+        # costs to rent in 2025. Whoever counts in another currency says so by the weight. Needs prices.
+        Policy(cost_weight=1e-7),
+    ),
 )
 
 PRESETS: Mapping[str, Preset] = MappingProxyType({preset.name: preset for preset in _ALL})

@@ -347,7 +347,7 @@ def _revert(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Candida
     kept_classes = {int(instance.class_of_job[j]) for j in staying}
     occupancy = Occupancy(instance, kept_classes)
     for j, where in placed.items():
-        occupancy.take_placed(j, where)
+        placed[j] = occupancy.take_placed(j, where)
     _make_room_in_quotas(occupancy, placed)
     kept_classes |= stay_where_free(occupancy, kept_classes, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)

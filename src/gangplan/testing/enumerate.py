@@ -19,8 +19,8 @@ What it leaves out, and why the best plan is not among that:
    fixed, usable indices that nobody keeps are interchangeable, and it is enough to look at one choice: a job
    whose numbers are those it has keeps its devices; one whose numbers are nested keeps or extends them (a
    RESIZE is allowed wherever a MIGRATE with the same numbers is, and costs the same); any other takes the
-   lowest free ones. That argument needs every device to be held by one job at most now; other rounds are
-   enumerated raw.
+   lowest free ones. That argument needs every device to be held by one job at most now, but for parts; other
+   rounds are enumerated raw. Of which device a part is, is enumerated always.
 
 ``depends_on`` and ``beneficiaries`` are the simplest correct ones: every start waits for every stop, every
 eviction is for the good of all that gain, every move or resize for its own.
@@ -113,6 +113,7 @@ def _held_twice(round_: Round) -> bool:
         if job.running
         for placement in job.running.placements
         for device in placement.devices
+        if not placement.shares
     ]
     return len(held) != len(set(held))
 
@@ -192,7 +193,8 @@ class _Enumeration:
         present = _sorted(job.running.placements) if job.running else None
         everything = itertools.chain([()], [present] if present else [], self._assignments(job))
         for placements in everything:
-            key = placements if self.raw else tuple((p.group, p.node, p.tasks) for p in placements)
+            apart = self.raw or _takes_part(job)
+            key = placements if apart else tuple((p.group, p.node, p.tasks) for p in placements)
             if key in seen or any(p.node not in self.facts.nodes for p in placements):
                 continue
             seen.add(key)
@@ -231,16 +233,17 @@ class _Enumeration:
         """Every way to put every allowed count of every group on nodes."""
         groups = job.component.task_groups
         for parts in itertools.product(*(tuple(self._spreads(group)) for group in groups)):
-            if not self.raw:
+            if not self.raw and not _takes_part(job):
                 yield _sorted(itertools.chain.from_iterable(parts))
                 continue
             placements = tuple(itertools.chain.from_iterable(parts))
             per_task = {group.name: group.devices_per_task for group in groups}
+            part = {g.name: () if g.device_share is None else (g.device_share,) for g in groups}
             for devices in itertools.product(
                 *(_subsets(self.facts.nodes[p.node], p.tasks * per_task[p.group]) for p in placements)
             ):
                 yield _sorted(
-                    replace(placement, devices=held)
+                    replace(placement, devices=held, shares=part[placement.group] * len(held))
                     for placement, held in zip(placements, devices, strict=True)
                 )
 
@@ -318,11 +321,18 @@ class _Enumeration:
         taken: dict[str, set[int]] = {}
         kept: dict[tuple[str, str, str], tuple[int, ...]] = {}
         for job, choice in chosen:
+            if _takes_part(job):
+                for placement in choice.placements:
+                    taken.setdefault(placement.node, set()).update(placement.devices)
+                continue
             for place, devices in self._kept(job, choice).items():
                 kept[job.name, *place] = devices
                 taken.setdefault(place[1], set()).update(devices)
         bound: dict[str, tuple[TaskPlacement, ...]] = {}
         for job, choice in chosen:
+            if _takes_part(job):
+                bound[job.name] = choice.placements
+                continue
             per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
             placements: list[TaskPlacement] = []
             for placement in choice.placements:
@@ -364,6 +374,10 @@ def _broken(judged: Verification, decided: Mapping[str, _Choice]) -> bool:
         and (not violation.rule.startswith("disruption.") or violation.job in decided)
         for violation in judged.violations
     )
+
+
+def _takes_part(job: Job) -> bool:
+    return any(group.device_share is not None for group in job.component.task_groups)
 
 
 def _subsets(node: Node, count: int) -> Sequence[tuple[int, ...]]:

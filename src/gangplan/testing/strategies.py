@@ -28,9 +28,11 @@ from gangplan.domain.cluster import (
 )
 from gangplan.domain.job import (
     OPEN,
+    WHOLE_DEVICE,
     Capabilities,
     Component,
     DeadlineKind,
+    DeviceShare,
     Gate,
     Job,
     Running,
@@ -159,7 +161,8 @@ def _accelerators(d: _Draw) -> tuple[AcceleratorType, ...]:
     """One to three types; the last may be catalogued only, and absent from the cluster."""
     speeds = (1.0, 0.5, 0.25)
     count = d.one((1, 2, 2, 3))
-    return tuple(AcceleratorType(f"T{i}", speeds[i]) for i in range(count))
+    prices = (3_000_000, 400_000, 0) if d.chance(60) else (None, None, None)
+    return tuple(AcceleratorType(f"T{i}", speeds[i], prices[i]) for i in range(count))
 
 
 def _topology(d: _Draw, bounds: _Bounds) -> Topology:
@@ -261,8 +264,8 @@ def _limited(
     held: dict[str | None, int] = {}
     parents = {queue.name: queue.parent for queue in queues}
     for job in jobs:
-        per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
-        asked = sum(group.count * group.devices_per_task for group in job.component.task_groups)
+        per_task = {group.name: group.device_milli for group in job.component.task_groups}
+        asked = sum(group.count * group.device_milli for group in job.component.task_groups)
         now = sum(p.tasks * per_task[p.group] for p in job.running.placements) if job.running else 0
         name = job.queue
         while name is not None:
@@ -271,7 +274,7 @@ def _limited(
             name = parents[name]
     limited: list[Queue] = []
     for queue in queues:
-        low, high = held.get(queue.name, 0), demand.get(queue.name, 0)
+        low, high = (-(-each.get(queue.name, 0) // WHOLE_DEVICE) for each in (held, demand))
         limit: int | None = None
         if mood == "limited":
             limit = d.one(
@@ -317,6 +320,7 @@ def _policy(d: _Draw) -> Policy:
         deadline_weight=d.one((0.5, 0.0, 2.0)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),
+        cost_weight=d.one((0.0, 0.0, 1e-7, 1e-6)),
         tracking_weight=d.one((1.0, 0.0, 2.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
@@ -346,6 +350,8 @@ class _Room:
     count: int
     cpu_milli: int
     memory_bytes: int
+    opened: dict[int, int] = field(default_factory=dict)
+    """Thousandths that are left of devices of which parts are taken."""
 
 
 @dataclass(slots=True)
@@ -360,6 +366,7 @@ class _World:
     counts: Sequence[int] = ()
     most: int = 0
     rooms: list[_Room] = field(default_factory=list)
+    parts: bool = False
 
 
 def _jobs(d: _Draw, bounds: _Bounds, world: _World, nodes: Sequence[Node]) -> list[Job]:
@@ -383,6 +390,7 @@ def _jobs(d: _Draw, bounds: _Bounds, world: _World, nodes: Sequence[Node]) -> li
                 usable.memory_bytes,
             )
         )
+    world.parts = d.chance(30)
     count = d.number(bounds.jobs)
     crowded = world.mood == "crowded"
     running = max(1, count - 1 - count // 4) if crowded else d.number((max(1, count // 3), count // 2))
@@ -495,10 +503,14 @@ def _gate(d: _Draw) -> Gate:
 
 
 def _groups(d: _Draw, world: _World) -> tuple[TaskGroup, ...]:
-    """Mostly one group with devices; CPU-only jobs, and gangs of a CPU-only leader and workers or of two
-    kinds.
+    """Mostly one group with devices; CPU-only jobs, gangs of a CPU-only leader and workers or of two kinds,
+    and, in some rounds, tasks that take a part of a device.
     """
     shape = d.one(("gpu", "gpu", "gpu", "led", "gpu", "two", "gpu", "cpu"))
+    if world.parts and world.most and d.chance(45):
+        part = DeviceShare(d.one((500, 250, 300, 400, 600, 700, 50)))
+        whole = _group(d, "worker", world, devices=1, most=1)
+        return (replace(whole, count=1, allowed_counts=(1,), split=TaskSplit.FREE, device_share=part),)
     if shape == "cpu" or not world.most:
         return (_group(d, "host", world, devices=0, most=4),)
     if shape == "led":
@@ -558,6 +570,13 @@ def _running(d: _Draw, job: Job, world: _World, first: _Room | None) -> Running 
                 or (group.accelerator_types and node.accelerator_type not in group.accelerator_types)
             ):
                 continue
+            if group.device_share is not None:
+                device = _part(room, group, group.device_share.compute_milli)
+                if device is None:
+                    continue
+                placements.append(TaskPlacement(group.name, node.name, 1, (device,), (group.device_share,)))
+                left = 0
+                break
             tasks = min(left, _fits(room, group))
             if spread and left > 1:
                 tasks = min(tasks, (left + 1) // 2)
@@ -621,6 +640,26 @@ def _claims(d: _Draw, world: _World, jobs: Sequence[Job]) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
+def _part(room: _Room, group: TaskGroup, milli: int) -> int | None:
+    """Take a part of a device where there is room; which one."""
+    need = group.resources_per_task
+    if room.node.device_reporting is not DeviceReporting.EXACT:
+        return None
+    if need.cpu_milli > room.cpu_milli or need.memory_bytes > room.memory_bytes:
+        return None
+    device = next((opened for opened, left in sorted(room.opened.items()) if left >= milli), None)
+    if device is None:
+        if not room.devices:
+            return None
+        device = room.devices.pop(0)
+        room.count -= 1
+        room.opened[device] = WHOLE_DEVICE
+    room.opened[device] -= milli
+    room.cpu_milli -= need.cpu_milli
+    room.memory_bytes -= need.memory_bytes
+    return device
+
+
 def _fits(room: _Room, group: TaskGroup) -> int:
     """Tasks of a group that a node has room for."""
     amounts = [
@@ -647,6 +686,7 @@ def plans(draw: st.DrawFn, round_: Round) -> Plan:
         node=st.sampled_from(nodes),
         tasks=numbers,
         devices=st.lists(numbers, max_size=6).map(tuple),
+        shares=st.lists(st.builds(DeviceShare, numbers), max_size=2).map(tuple),
     )
     present = [job.running.placements for job in round_.jobs if job.running]
     names = st.sampled_from(jobs)

@@ -25,35 +25,35 @@ _sym_db = _symbol_database.Default()
 from gangplan.v1 import options_pb2 as gangplan_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgangplan/v1/accelerator.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\"\x92\x02\n\x0f\x41\x63\x63\x65leratorType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1b\n\x0erelative_speed\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\x0cmemory_bytes\x18\x03 \x01(\x03\x42\x04\xa0\xbb\x18\x01\x12(\n\x15price_micros_per_hour\x18\x04 \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x01\x88\x01\x01\x12#\n\x15idle_power_milliwatts\x18\x05 \x01(\x03\x42\x04\xa0\xbb\x18\x01\x12#\n\x15\x62usy_power_milliwatts\x18\x06 \x01(\x03\x42\x04\xa0\xbb\x18\x01\x12\x17\n\tmig_board\x18\x07 \x01(\tB\x04\xa0\xbb\x18\x01\x42\x11\n\x0f_relative_speedB\x18\n\x16_price_micros_per_hour\"\x87\x01\n\x0b\x44\x65viceShare\x12&\n\x04mode\x18\x01 \x01(\x0e\x32\x18.gangplan.v1.SharingMode\x12\x17\n\rcompute_milli\x18\x02 \x01(\x05H\x00\x12\x16\n\x0cmemory_bytes\x18\x03 \x01(\x03H\x00\x12\x15\n\x0bmig_profile\x18\x04 \x01(\tH\x00\x42\x08\n\x06\x61mount\"-\n\x0bMigInstance\x12\x0f\n\x07profile\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05*\xaa\x01\n\x0bSharingMode\x12\x1c\n\x18SHARING_MODE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SHARING_MODE_EXCLUSIVE\x10\x01\x12\"\n\x18SHARING_MODE_TIME_SLICED\x10\x02\x1a\x04\xa0\xbb\x18\x01\x12!\n\x17SHARING_MODE_CONCURRENT\x10\x03\x1a\x04\xa0\xbb\x18\x01\x12\x1a\n\x10SHARING_MODE_MIG\x10\x04\x1a\x04\xa0\xbb\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgangplan/v1/accelerator.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\"\x8c\x02\n\x0f\x41\x63\x63\x65leratorType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1b\n\x0erelative_speed\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\x0cmemory_bytes\x18\x03 \x01(\x03\x42\x04\xa0\xbb\x18\x01\x12\"\n\x15price_micros_per_hour\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12#\n\x15idle_power_milliwatts\x18\x05 \x01(\x03\x42\x04\xa0\xbb\x18\x01\x12#\n\x15\x62usy_power_milliwatts\x18\x06 \x01(\x03\x42\x04\xa0\xbb\x18\x01\x12\x17\n\tmig_board\x18\x07 \x01(\tB\x04\xa0\xbb\x18\x01\x42\x11\n\x0f_relative_speedB\x18\n\x16_price_micros_per_hour\"\x93\x01\n\x0b\x44\x65viceShare\x12&\n\x04mode\x18\x01 \x01(\x0e\x32\x18.gangplan.v1.SharingMode\x12\x17\n\rcompute_milli\x18\x02 \x01(\x05H\x00\x12\x1c\n\x0cmemory_bytes\x18\x03 \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x00\x12\x1b\n\x0bmig_profile\x18\x04 \x01(\tB\x04\xa0\xbb\x18\x01H\x00\x42\x08\n\x06\x61mount\"-\n\x0bMigInstance\x12\x0f\n\x07profile\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05*\xa4\x01\n\x0bSharingMode\x12\x1c\n\x18SHARING_MODE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SHARING_MODE_EXCLUSIVE\x10\x01\x12\x1c\n\x18SHARING_MODE_TIME_SLICED\x10\x02\x12!\n\x17SHARING_MODE_CONCURRENT\x10\x03\x1a\x04\xa0\xbb\x18\x01\x12\x1a\n\x10SHARING_MODE_MIG\x10\x04\x1a\x04\xa0\xbb\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gangplan.v1.accelerator_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SHARINGMODE'].values_by_name["SHARING_MODE_TIME_SLICED"]._loaded_options = None
-  _globals['_SHARINGMODE'].values_by_name["SHARING_MODE_TIME_SLICED"]._serialized_options = b'\240\273\030\001'
   _globals['_SHARINGMODE'].values_by_name["SHARING_MODE_CONCURRENT"]._loaded_options = None
   _globals['_SHARINGMODE'].values_by_name["SHARING_MODE_CONCURRENT"]._serialized_options = b'\240\273\030\001'
   _globals['_SHARINGMODE'].values_by_name["SHARING_MODE_MIG"]._loaded_options = None
   _globals['_SHARINGMODE'].values_by_name["SHARING_MODE_MIG"]._serialized_options = b'\240\273\030\001'
   _globals['_ACCELERATORTYPE'].fields_by_name['memory_bytes']._loaded_options = None
   _globals['_ACCELERATORTYPE'].fields_by_name['memory_bytes']._serialized_options = b'\240\273\030\001'
-  _globals['_ACCELERATORTYPE'].fields_by_name['price_micros_per_hour']._loaded_options = None
-  _globals['_ACCELERATORTYPE'].fields_by_name['price_micros_per_hour']._serialized_options = b'\240\273\030\001'
   _globals['_ACCELERATORTYPE'].fields_by_name['idle_power_milliwatts']._loaded_options = None
   _globals['_ACCELERATORTYPE'].fields_by_name['idle_power_milliwatts']._serialized_options = b'\240\273\030\001'
   _globals['_ACCELERATORTYPE'].fields_by_name['busy_power_milliwatts']._loaded_options = None
   _globals['_ACCELERATORTYPE'].fields_by_name['busy_power_milliwatts']._serialized_options = b'\240\273\030\001'
   _globals['_ACCELERATORTYPE'].fields_by_name['mig_board']._loaded_options = None
   _globals['_ACCELERATORTYPE'].fields_by_name['mig_board']._serialized_options = b'\240\273\030\001'
-  _globals['_SHARINGMODE']._serialized_start=536
+  _globals['_DEVICESHARE'].fields_by_name['memory_bytes']._loaded_options = None
+  _globals['_DEVICESHARE'].fields_by_name['memory_bytes']._serialized_options = b'\240\273\030\001'
+  _globals['_DEVICESHARE'].fields_by_name['mig_profile']._loaded_options = None
+  _globals['_DEVICESHARE'].fields_by_name['mig_profile']._serialized_options = b'\240\273\030\001'
+  _globals['_SHARINGMODE']._serialized_start=542
   _globals['_SHARINGMODE']._serialized_end=706
   _globals['_ACCELERATORTYPE']._serialized_start=74
-  _globals['_ACCELERATORTYPE']._serialized_end=348
-  _globals['_DEVICESHARE']._serialized_start=351
-  _globals['_DEVICESHARE']._serialized_end=486
-  _globals['_MIGINSTANCE']._serialized_start=488
-  _globals['_MIGINSTANCE']._serialized_end=533
+  _globals['_ACCELERATORTYPE']._serialized_end=342
+  _globals['_DEVICESHARE']._serialized_start=345
+  _globals['_DEVICESHARE']._serialized_end=492
+  _globals['_MIGINSTANCE']._serialized_start=494
+  _globals['_MIGINSTANCE']._serialized_end=539
 # @@protoc_insertion_point(module_scope)

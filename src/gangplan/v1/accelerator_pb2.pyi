@@ -28,7 +28,7 @@ class _SharingModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SharingMo
     SHARING_MODE_EXCLUSIVE: _SharingMode.ValueType  # 1
     """One task has the device alone."""
     SHARING_MODE_TIME_SLICED: _SharingMode.ValueType  # 2
-    """Planned. Tasks take turns."""
+    """Tasks take turns."""
     SHARING_MODE_CONCURRENT: _SharingMode.ValueType  # 3
     """Planned. Tasks run at the same time without separation, e.g. under MPS."""
     SHARING_MODE_MIG: _SharingMode.ValueType  # 4
@@ -42,7 +42,7 @@ SHARING_MODE_UNSPECIFIED: SharingMode.ValueType  # 0
 SHARING_MODE_EXCLUSIVE: SharingMode.ValueType  # 1
 """One task has the device alone."""
 SHARING_MODE_TIME_SLICED: SharingMode.ValueType  # 2
-"""Planned. Tasks take turns."""
+"""Tasks take turns."""
 SHARING_MODE_CONCURRENT: SharingMode.ValueType  # 3
 """Planned. Tasks run at the same time without separation, e.g. under MPS."""
 SHARING_MODE_MIG: SharingMode.ValueType  # 4
@@ -72,7 +72,7 @@ class AcceleratorType(_message.Message):
     memory_bytes: _builtins.int
     """Planned. Memory of one device in bytes."""
     price_micros_per_hour: _builtins.int
-    """Planned. Price of one device for an hour, in millionths of the caller's currency. Unset: no price; 0: free."""
+    """Price of one device for an hour, in millionths of the caller's currency, up to 1e15. Unset or 0: free."""
     idle_power_milliwatts: _builtins.int
     """Planned. Power that one idle device draws, in milliwatts."""
     busy_power_milliwatts: _builtins.int
@@ -116,13 +116,15 @@ class DeviceShare(_message.Message):
     MEMORY_BYTES_FIELD_NUMBER: _builtins.int
     MIG_PROFILE_FIELD_NUMBER: _builtins.int
     mode: Global___SharingMode.ValueType
-    """How the device is shared."""
+    """How the device is shared; not EXCLUSIVE. Unset: TIME_SLICED."""
     compute_milli: _builtins.int
-    """Thousandths of the device's compute, 1 to 1000."""
+    """Thousandths of the device's compute, 1 to 1000. All that is taken of one device is at most 1000; 1000 is all of it, as if
+    nothing were said of parts.
+    """
     memory_bytes: _builtins.int
-    """Bytes of the device's memory."""
+    """Planned. Bytes of the device's memory."""
     mig_profile: _builtins.str
-    """Name of a MIG profile, e.g. 3g.40gb; charged by its memory or its compute slices, whichever share is greater."""
+    """Planned. Name of a MIG profile, e.g. 3g.40gb; charged by its memory or its compute slices, whichever share is greater."""
     def __init__(
         self,
         *,

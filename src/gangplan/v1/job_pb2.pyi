@@ -496,7 +496,10 @@ class TaskGroup(_message.Message):
 
     @_builtins.property
     def device_share(self) -> _accelerator_pb2.DeviceShare:
-        """Planned. Part of a device for each task, in place of whole devices."""
+        """Part of its one device that a task takes: devices_per_task is 1, and so is the only count. It goes to EXACT nodes only, together
+        with other parts, never with a whole device. It counts as that part in size, quotas and, without a profile, speed. Other task
+        groups beside it are not supported yet. Unset: whole devices, alone.
+        """
 
     @_builtins.property
     def images(self) -> _containers.RepeatedCompositeFieldContainer[_cluster_pb2.HeldObject]:
@@ -1075,7 +1078,7 @@ class TaskPlacement(_message.Message):
 
     @_builtins.property
     def shares(self) -> _containers.RepeatedCompositeFieldContainer[_accelerator_pb2.DeviceShare]:
-        """Planned. What of each device, in the order of devices. Empty: all."""
+        """What of each device, in the order of devices. Empty: all."""
 
     @_builtins.property
     def mig_instances(self) -> _containers.RepeatedCompositeFieldContainer[_accelerator_pb2.MigInstance]:

@@ -176,7 +176,7 @@ class Terms(_message.Message):
 
     @_builtins.property
     def cost(self) -> Global___CostTerm:
-        """Planned. Price of what is used."""
+        """Price of what is used."""
 
     @_builtins.property
     def energy(self) -> Global___EnergyTerm:
@@ -500,23 +500,27 @@ Global___ResidualValueTerm: _TypeAlias = ResidualValueTerm  # noqa: Y015
 
 @_typing.final
 class CostTerm(_message.Message):
-    """CostTerm prices what is used."""
+    """CostTerm prices the devices in use, by the prices of their types."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     WEIGHT_PER_MICRO_FIELD_NUMBER: _builtins.int
     weight_per_micro: _builtins.float
-    """GPU-equivalents for one millionth of the caller's currency."""
+    """GPU-equivalents for one millionth of the caller's currency for an hour, 0 to 1e9: with 1e-7 an hour of the reference device's
+    work is worth 10 units of it. Unset: 0, what devices cost does not count.
+    """
     def __init__(
         self,
         *,
-        weight_per_micro: _builtins.float = ...,
+        weight_per_micro: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight_per_micro", b"_weight_per_micro", "weight_per_micro", b"weight_per_micro"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["weight_per_micro", b"weight_per_micro"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight_per_micro", b"_weight_per_micro", "weight_per_micro", b"weight_per_micro"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__weight_per_micro: _TypeAlias = _typing.Literal["weight_per_micro"]  # noqa: Y015
+    _WhichOneofArgType__weight_per_micro: _TypeAlias = _typing.Literal["_weight_per_micro", b"_weight_per_micro"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight_per_micro) -> _WhichOneofReturnType__weight_per_micro | None: ...
 
 Global___CostTerm: _TypeAlias = CostTerm  # noqa: Y015
 

@@ -278,3 +278,12 @@ def test_the_other_pod_lists_are_read_too(pods, count, constrained):
 def test_without_the_option_the_published_trace_is_refused():
     with pytest.raises(ScenarioError, match=r"3,078 of 8,152 pods ask for part of a GPU \(openb-pod-0001, "):
         import_openb(*find_lists(data()))
+
+
+def test_parts_of_a_gpu_are_given_as_parts(tmp_path: Path) -> None:
+    imported = import_openb(*files(tmp_path), Fractional.SHARE)
+    shared = [job for job in imported.scenario.jobs if job.gpu_milli is not None]
+    assert shared
+    assert all(job.gpus == 1 for job in shared)
+    assert imported.summary.fractional_pods == sum(len(list(job.numbered_names())) for job in shared)
+    assert "given their parts" in "\n".join(imported.summary.lines())

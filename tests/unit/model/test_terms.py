@@ -27,6 +27,7 @@ def by_term(round_, *actions):
 
 def test_every_term_is_found_and_named():
     assert [term.NAME for term in terms()] == [
+        "cost",
         "deadline",
         "fairness",
         "locality",

@@ -34,6 +34,10 @@ _MOST_VIOLATIONS = 50
 _LARGEST = 2**40
 
 
+_Classes = dict[tuple[int, int, int, int, tuple[str, ...]], list[str]]
+"""Names of alike pods, by GPUs, thousandths of a single one (0: all of it), CPU, memory and models."""
+
+
 class Fractional(StrEnum):
     """What becomes of pods that ask for part of a GPU."""
 
@@ -41,6 +45,8 @@ class Fractional(StrEnum):
     """The import fails and names them."""
     WHOLE = "whole"
     """Each is given a whole one."""
+    SHARE = "share"
+    """Each is given its part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,12 @@ class ImportSummary:
         devices_by_type: GPUs by model.
         pods: in the pod list.
         cpu_only_pods: of them without GPUs.
-        fractional_pods: of them, those that asked for part of a GPU and were given a whole one.
+        fractional_pods: of them, those that asked for part of a GPU.
+        shared: whether these are given their part, not a whole one.
         one_gpu_pods: of them, those that asked for one GPU.
         multi_gpu_pods: of them, those that asked for two or more.
         classes: classes of alike pods.
-        devices_requested: GPUs that all pods ask for, parts rounded up.
+        devices_requested: GPUs that all pods ask for; parts are rounded up where they are given whole ones.
         left_out: number of things that the scenario does not have, by reason.
     """
 
@@ -72,7 +79,8 @@ class ImportSummary:
     one_gpu_pods: int = 0
     multi_gpu_pods: int = 0
     classes: int = 0
-    devices_requested: int = 0
+    devices_requested: float = 0
+    shared: bool = False
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -83,10 +91,11 @@ class ImportSummary:
     def lines(self) -> tuple[str, ...]:
         """The summary for people, one fact per line."""
         models = ", ".join(f"{name} {count:,}" for name, count in self.devices_by_type.items())
+        given = "given their parts" if self.shared else "counted whole"
         pods = (
             f"{self.pods:,} pods in {self.classes:,} classes: {self.cpu_only_pods:,} without GPU, "
-            f"{self.fractional_pods:,} with part of one (counted whole), {self.one_gpu_pods:,} with one, "
-            f"{self.multi_gpu_pods:,} with more; {self.devices_requested:,} GPUs requested"
+            f"{self.fractional_pods:,} with part of one ({given}), {self.one_gpu_pods:,} with one, "
+            f"{self.multi_gpu_pods:,} with more; {self.devices_requested:,.10g} GPUs requested"
         )
         return (
             f"{self.nodes:,} nodes in {self.node_groups:,} shapes, {self.cpu_only_nodes:,} without GPUs",
@@ -156,20 +165,21 @@ def import_openb(
     violations: list[FieldViolation] = []
     left_out: Counter[str] = Counter()
     groups: dict[tuple[int, int, int, str], list[str]] = {}
-    classes: dict[tuple[int, int, int, tuple[str, ...]], list[str]] = {}
+    classes: _Classes = {}
     shares: list[str] = []
     pod_counts: Counter[str] = Counter()
     if nodes is not None:
         _read_nodes(nodes, groups, left_out, violations)
     if pods is not None:
-        shares = _read_pods(pods, classes, pod_counts, left_out, violations)
+        whole = fractional is not Fractional.SHARE
+        shares = _read_pods(pods, classes, pod_counts, left_out, violations, whole=whole)
     if shares and fractional is Fractional.REFUSE:
         named = ", ".join(shares[:_MOST_NAMED]) + (", ..." if len(shares) > _MOST_NAMED else "")
         violations.append(
             FieldViolation(
                 f"{pods}: gpu_milli",
-                f"{len(shares):,} of {sum(pod_counts.values()):,} pods ask for part of a GPU ({named}), "
-                "and a device cannot be shared yet; `--fractional whole` gives each of them a whole one",
+                f"{len(shares):,} of {sum(pod_counts.values()):,} pods ask for part of a GPU ({named}): "
+                "`--fractional share` gives each of them its part, `--fractional whole` a whole one",
             )
         )
     if violations:
@@ -275,12 +285,17 @@ def _read_nodes(
 
 def _read_pods(
     path: Path,
-    classes: dict[tuple[int, int, int, tuple[str, ...]], list[str]],
+    classes: _Classes,
     counts: Counter[str],
     left_out: Counter[str],
     violations: list[FieldViolation],
+    *,
+    whole: bool,
 ) -> list[str]:
-    """Fill the classes; returns the names of the pods that ask for part of a GPU."""
+    """Fill the classes; returns the names of the pods that ask for part of a GPU.
+
+    ``whole``: they are given a whole one.
+    """
     seen: set[str] = set()
     shares: list[str] = []
     timed = 0
@@ -311,7 +326,8 @@ def _read_pods(
             shares.append(name)
         else:
             counts["one" if gpus == 1 else "many"] += 1
-        classes.setdefault((gpus, cpu, memory, types), []).append(name)
+        part = 0 if whole or milli == _WHOLE else milli
+        classes.setdefault((gpus, part if gpus else 0, cpu, memory, types), []).append(name)
         timed += bool(cells.get("creation_time"))
     if timed:
         left_out["times of pods: all wait at once"] = timed
@@ -320,7 +336,7 @@ def _read_pods(
 
 def _assemble(
     groups: dict[tuple[int, int, int, str], list[str]],
-    classes: dict[tuple[int, int, int, tuple[str, ...]], list[str]],
+    classes: _Classes,
     counts: Counter[str],
     rounded: int,
     left_out: Counter[str],
@@ -330,14 +346,16 @@ def _assemble(
     for (gpus, _, _, model), names in groups.items():
         if gpus:
             by_type[model] += gpus * len(names)
-    models = sorted({*by_type, *(kind for _, _, _, types in classes for kind in types)})
+    models = sorted({*by_type, *(kind for *_, types in classes for kind in types)})
     node_parts = [
         _without_defaults(names=names, type=model or None, gpus=gpus, cpu=f"{cpu}m", memory=f"{memory}Mi")
         for (gpus, cpu, memory, model), names in groups.items()
     ]
     job_parts = [
-        _without_defaults(names=names, gpus=gpus, cpu=f"{cpu}m", memory=f"{memory}Mi", types=list(types))
-        for (gpus, cpu, memory, types), names in classes.items()
+        _without_defaults(
+            names=names, gpus=gpus, gpu_milli=part, cpu=f"{cpu}m", memory=f"{memory}Mi", types=list(types)
+        )
+        for (gpus, part, cpu, memory, types), names in classes.items()
     ]
     scenario = Scenario.model_validate(
         {
@@ -359,7 +377,11 @@ def _assemble(
         one_gpu_pods=counts["one"],
         multi_gpu_pods=counts["many"],
         classes=len(classes),
-        devices_requested=sum(gpus * len(names) for (gpus, *_), names in classes.items()),
+        devices_requested=sum(
+            (part or gpus * _WHOLE) * len(names) for (gpus, part, *_), names in classes.items()
+        )
+        / _WHOLE,
+        shared=any(part for _, part, *_ in classes),
         left_out=dict(left_out),
     )
     return Imported(scenario, summary)

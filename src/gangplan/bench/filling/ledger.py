@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.bench.filling.arrivals import WHOLE, Integers, Trace
+from gangplan.bench.filling.arrivals import Integers, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,11 @@ class Filled:
 
     Attributes:
         node: of each arrival, (A,); -1: nowhere.
-        device: of each arrival that got a share, (A,); -1 for all others, who get the first whole devices
-            that are free.
+        devices: those that it got, or got a share of, as bits, (A,): device g is ``1 << g``.
     """
 
     node: Integers
-    device: Integers
+    devices: Integers
 
 
 def allocated(trace: Trace, order: Integers, filled: Filled) -> Integers:
@@ -33,19 +32,16 @@ def allocated(trace: Trace, order: Integers, filled: Filled) -> Integers:
     cpu, memory, free = nodes.cpu.copy(), nodes.memory.copy(), nodes.devices.copy()
     taken = np.zeros(len(order), np.int64)
     for at, k in enumerate(order):
-        n, device = int(filled.node[at]), int(filled.device[at])
+        n, bits = int(filled.node[at]), int(filled.devices[at])
         if n < 0:
             continue
         count, milli = int(classes.count[k]), int(classes.milli[k])
         cpu[n] -= classes.cpu[k]
         memory[n] -= classes.memory[k]
-        if 0 < count * milli < WHOLE:
-            chosen = [device]
-        else:
-            chosen = [g for g in range(free.shape[1]) if free[n, g] == WHOLE][:count]
+        chosen = [g for g in range(free.shape[1]) if bits >> g & 1]
         free[n, chosen] -= milli
         taken[at] = count * milli
         allowed = not count or int(classes.models[k]) & int(nodes.model[n])
-        if not allowed or len(chosen) < count or min(cpu[n], memory[n], free[n].min(initial=0)) < 0:
+        if not allowed or len(chosen) != count or min(cpu[n], memory[n], free[n].min(initial=0)) < 0:
             raise ValueError(f"arrival {at}, of class {k}, has no room on {nodes.names[n]}")
     return np.cumsum(taken)

@@ -52,7 +52,7 @@ def fill(trace: Trace, order: Integers, policy: str, seed: int) -> Filled:
     nodes, classes, expected = trace.nodes, trace.classes, typical_pods(trace)
     rng = np.random.default_rng(seed)
     queue = rng.permutation(len(nodes.cpu))
-    node, device = _fill(
+    node, devices = _fill(
         POLICIES[policy],
         (nodes.cpu[queue], nodes.memory[queue], nodes.devices[queue], nodes.model[queue]),
         (classes.cpu, classes.memory, classes.count, classes.milli, classes.models),
@@ -60,7 +60,7 @@ def fill(trace: Trace, order: Integers, policy: str, seed: int) -> Filled:
         order,
         rng.random((len(order), 2)),
     )
-    return Filled(np.where(node >= 0, queue[node], -1), device)
+    return Filled(np.where(node >= 0, queue[node], -1), devices)
 
 
 def fragmentation(trace: Trace, expected: Typical | None = None) -> NDArray[np.float64]:
@@ -111,15 +111,18 @@ def _fragmentation(cpu: int, devices: Integers, model: int, expected: _Typical) 
 
 
 @compiled
-def _take(devices: Integers, count: int, milli: int, device: int) -> None:
-    """Take a share of ``device``, or ``count`` whole devices (``device`` is -1)."""
+def _take(devices: Integers, count: int, milli: int, device: int) -> int:
+    """Take a share of ``device``, or ``count`` whole devices (``device`` is -1); which, as bits."""
     if device >= 0:
         devices[device] -= milli
-        return
+        return 1 << device
+    bits = 0
     for g in range(len(devices)):
         if count > 0 and devices[g] >= 1000:
             devices[g] -= 1000
             count -= 1
+            bits |= 1 << g
+    return bits
 
 
 @compiled
@@ -197,7 +200,7 @@ def _fill(
         for n in range(n_nodes):
             before[n] = _fragmentation(cpu[n], devices[n], model[n], expected)
     went_to = np.full(len(order), -1, np.int64)
-    share_of = np.full(len(order), -1, np.int64)
+    bits = np.zeros(len(order), np.int64)
     for at in range(len(order)):
         k = order[at]
         best, ties = -1, 0
@@ -246,11 +249,11 @@ def _fill(
                         if wanted == 0:
                             chosen = g
                         wanted -= 1
-            _take(devices[n], counts[k], millis[k], chosen)
+            bits[at] = _take(devices[n], counts[k], millis[k], chosen)
             cpu[n] -= cpus[k]
             memory[n] -= memories[k]
-            went_to[at], share_of[at] = n, chosen
+            went_to[at] = n
             score[n, :] = -2
             if policy == _FGD:
                 before[n] = _fragmentation(cpu[n], devices[n], model[n], expected)
-    return went_to, share_of
+    return went_to, bits

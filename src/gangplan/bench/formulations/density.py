@@ -51,7 +51,7 @@ def _place_all(instance: Instance) -> Assignment:
         allowed = min(len(left[c]), occupancy.members_allowed(instance.classes[c], instance.option_at(k)))
         spots = list(place_gangs(occupancy, k, allowed, Fit.FIRST)) if allowed else []
         for where in spots:
-            placed[left[c].pop(0)] = Placed(k, where)
+            placed[left[c].pop(0)] = occupancy.placed(k, where)
         if len(spots) < allowed:
             full.add(distinct)
     staying |= stay_where_free(occupancy, staying, placed)

@@ -70,7 +70,7 @@ def _once(instance: Instance, staying: set[int], chosen: Mapping[int, int]) -> t
         c = int(instance.option_class[k])
         left = chosen[k]
         for spots in _places(occupancy, c, k, left):
-            placed[members[c].pop(0)] = Placed(k, spots)
+            placed[members[c].pop(0)] = occupancy.placed(k, spots)
             left -= 1
         gangs += left
         devices += left * int(instance.devices[k])

@@ -18,10 +18,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from gangplan.bench.formulations.assemble import assemble
 from gangplan.bench.formulations.descending import bind_descending
 from gangplan.bench.formulations.rival import Answer, Limits, Size, Unbound
 from gangplan.model.constraints import disruption, quota, structure
+from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.layout import Layout, build_layout
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.instance import Instance

@@ -38,6 +38,7 @@ _SECTIONS: tuple[Callable[[Sequence[Row]], Section | None], ...] = (
     lateness.section,
     churn.section,
     histories.section,
+    histories.yardstick,
     filling.section,
     phases.section,
     memory.section,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gangplan.cli.render.figures import count, counted, ranges
+from gangplan.cli.render.figures import amount, count, counted, ranges
 from gangplan.cli.render.labels import Label
 from gangplan.cli.render.occupancy import devices_held
-from gangplan.domain.job import Job, TaskPlacement
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.round import Round
 
@@ -86,7 +86,7 @@ def _by_class(
     actions: Iterable[Action], jobs: Mapping[str, Job], types: Mapping[str, str | None]
 ) -> RenderableType:
     classes: Counter[tuple[ActionKind, str, str]] = Counter()
-    devices: Counter[tuple[ActionKind, str, str]] = Counter()
+    devices: dict[tuple[ActionKind, str, str], float] = defaultdict(float)
     for action in actions:
         job = jobs.get(action.job)
         on = sorted({kind for place in action.placements if (kind := types.get(place.node))})
@@ -112,7 +112,7 @@ def _by_class(
             count(classes[key]),
             shape,
             on_types,
-            count(devices[key]) if devices[key] else "",
+            amount(devices[key]) if devices[key] else "",
         )
     rest = rows[CLASSES:]
     if not rest:
@@ -129,7 +129,7 @@ def _shape(job: Job | None, placements: Iterable[TaskPlacement]) -> str:
         tasks[place.group] += place.tasks
     parts = []
     for group in job.component.task_groups if job else ():
-        size = group.devices_per_task
+        size = group.device_milli / WHOLE_DEVICE
         if tasks[group.name]:
             parts.append(f"{tasks[group.name]} x {counted(size, 'device') if size else 'CPU task'}")
     return " + ".join(parts) or "stop"
@@ -145,7 +145,8 @@ def _tasks(job: Job | None, placements: Iterable[TaskPlacement]) -> str:
         if not tasks[group.name]:
             continue
         of = f"/{group.count}" if tasks[group.name] != group.count else ""
-        size = f" x {group.devices_per_task} dev" if group.devices_per_task else " x CPU"
+        devices = group.device_milli / WHOLE_DEVICE
+        size = f" x {amount(devices)} dev" if devices else " x CPU"
         prefix = f"{group.name} " if len(groups) > 1 else ""
         parts.append(f"{prefix}{tasks[group.name]}{of}{size}")
     return ", ".join(parts)

@@ -13,9 +13,14 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 job``, ``2 jobs``; ``plural`` where an s is not enough."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+def amount(number: float) -> str:
+    """``1,523``, ``0.47``: a number of devices, where a part of one counts as that part."""
+    return f"{number:,.10g}"
+
+
+def counted(number: float, noun: str, plural: str | None = None) -> str:
+    """``1 job``, ``2 jobs``, ``0.47 devices``; ``plural`` where an s is not enough."""
+    return f"{amount(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def value(number: float) -> str:

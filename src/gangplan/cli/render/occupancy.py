@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gangplan.domain.cluster import DeviceReporting, Node, Resources
-from gangplan.domain.job import Job, TaskPlacement
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 
@@ -81,10 +81,10 @@ def occupancy(round_: Round, placements: Mapping[str, Iterable[TaskPlacement]]) 
     return tuple(_on_node(node, by_node.get(node.name, [])) for node in round_.cluster.nodes)
 
 
-def devices_held(job: Job, placements: Iterable[TaskPlacement]) -> int:
-    """Devices that a job's placements hold."""
-    per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
-    return sum(place.tasks * per_task.get(place.group, 0) for place in placements)
+def devices_held(job: Job, placements: Iterable[TaskPlacement]) -> float:
+    """Devices that a job's placements hold; a part of one counts as that part."""
+    per_task = {group.name: group.device_milli for group in job.component.task_groups}
+    return sum(place.tasks * per_task.get(place.group, 0) for place in placements) / WHOLE_DEVICE
 
 
 def _on_node(node: Node, here: list[tuple[Job, TaskPlacement]]) -> NodeOccupancy:

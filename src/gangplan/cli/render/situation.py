@@ -11,7 +11,7 @@ from gangplan.cli.render.cluster_map import cluster_map, drawn_nodes
 from gangplan.cli.render.figures import cores, count, counted, gibibytes
 from gangplan.cli.render.labels import label_jobs
 from gangplan.cli.render.occupancy import occupancy, placements_before
-from gangplan.domain.job import Job
+from gangplan.domain.job import WHOLE_DEVICE, Job
 from gangplan.domain.round import Round
 
 CLASSES = 25
@@ -72,7 +72,7 @@ def _shape(job: Job) -> str:
     for group in job.component.task_groups:
         counts = group.allowed_counts
         tasks = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}..{counts[-1]}"
-        asks = [counted(group.devices_per_task, "device")] if group.devices_per_task else []
+        asks = [counted(group.device_milli / WHOLE_DEVICE, "device")] if group.devices_per_task else []
         if group.resources_per_task.cpu_milli:
             asks.append(f"{cores(group.resources_per_task.cpu_milli)} CPU")
         if group.resources_per_task.memory_bytes:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import DeviceReporting
 from gangplan.domain.job import WHOLE_DEVICE
+from gangplan.model.formulation.layout import blocks_in
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.sites import DIMENSIONS, Vector
 from gangplan.model.verifier.reading import unplanned
@@ -244,7 +245,8 @@ def rows(layout: Layout) -> Rows:
 
     Besides the sums, for every size s that occurs: blocks count ``floor(devices / s)`` each, and a node holds
     ``floor(free / s)`` of them. That holds for any sizes, and is exact where sizes divide each other
-    (formulation, section 1; decision 28).
+    (formulation, section 1; decision 28). Parts of a device are counted in the sums, and where they are more
+    than half of one, as one device each.
     """
     instance, found = layout.instance, Rows()
     keep_column: list[int] = layout.keep_column.tolist()
@@ -316,8 +318,9 @@ def _nested_row(
     capacity = int(instance.pools.capacity[pool, 0])
     rooms = layout.rooms[pool, size]
     untouched = int(instance.pools.size[pool]) - len(rooms)
-    entries = [(column, float(demand[0] // size)) for column, demand in blocks]
-    limit = float(untouched * (capacity // size))
+    parts = instance.nodes.parts
+    entries = [(column, float(blocks_in(demand[0], size, parts))) for column, demand in blocks]
+    limit = float(untouched * blocks_in(capacity, size, parts))
     for room in rooms:
         if room.column < 0:
             limit += room.constant

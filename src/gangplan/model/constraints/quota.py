@@ -125,6 +125,7 @@ def rows(layout: Layout) -> Rows:
         return found
     asked, held = _devices_of_options(instance), instance.keeps.devices.astype(np.float64)
     queue_of = np.array([c.queue for c in instance.classes], dtype=np.int64)
+    unit = float(instance.nodes.parts)
     for q, name in enumerate(instance.queue_names):
         if limits[name].device_limit is None and not limits[name].device_limit_by_type:
             continue
@@ -138,7 +139,7 @@ def rows(layout: Layout) -> Rows:
         most = limits[name].device_limit
         for type_, limit in [*([(_ALL, most)] if most is not None else []), *counted]:
             values = np.concatenate([asked[instance.option[chosen], type_], held[kept, type_]])
-            found.add_arrays(columns, values, upper=float(max(limit, held[kept, type_].sum())))
+            found.add_arrays(columns, values, upper=max(limit * unit, float(held[kept, type_].sum())))
     return found
 
 

@@ -6,9 +6,10 @@ under a form is then
 
     c_j req_j^gamma h_j(r),    c_j = b_j s_j / median of b s over all jobs,
 
-with b the base weight times what its queue is owed. So the median job at its reference is worth as much as
-without fairness, req^gamma GPU-equivalents, whatever the form: forms can be mixed, and weighed against the
-other terms (decision 1). Urgencies stay within a range of 1e5 (decision 11).
+with b the base weight, where it is not in the urgency already, times what its queue is owed. So the median
+job at its reference is worth as much as without fairness, req^gamma GPU-equivalents, whatever the form: forms
+can be mixed, and weighed against the other terms (decision 1). Urgencies stay within a range of 1e5 (decision
+11).
 
 As with terms, a form computes twice, side by side: ``urgencies`` and ``earned`` with arrays for the model,
 ``urgency`` and ``earns`` with numbers for the verifier.
@@ -37,6 +38,8 @@ class Form(Protocol):
     """Its name in a policy."""
     CURVED: bool
     """Whether its curve is another than h(r) = r."""
+    BY_BASE: bool
+    """Whether the base weight multiplies the urgency; if not, it is in what the job is owed already."""
     SPREAD: float | None
     """Urgencies further than this factor from their median count as that far; None: they never are."""
 

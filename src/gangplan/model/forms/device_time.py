@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORM = FairnessForm.DEVICE_TIME
 CURVED = False
+BY_BASE = False
 SPREAD: float | None = None
 
 

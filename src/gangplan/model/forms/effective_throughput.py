@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FORM = FairnessForm.EFFECTIVE_THROUGHPUT
 CURVED = False
+BY_BASE = False
 SPREAD: float | None = None
 LEAST, MOST = 0.25, 8.0
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FORM = FairnessForm.LOG
 CURVED = True
+BY_BASE = True
 SPREAD: float | None = None
 MOST_ROUNDS = 1_000
 """Service that counts, in rounds at the reference."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FORM = FairnessForm.NEGATIVE_POWER
 CURVED = True
+BY_BASE = True
 SPREAD: float | None = 300.0
 LEAST, MOST = 0.25, 8.0
 """Where rho^p goes over into a straight line."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORM = FairnessForm.WEIGHTS
 CURVED = False
+BY_BASE = True
 SPREAD: float | None = None
 
 

@@ -44,7 +44,8 @@ def inflate(layout: Layout, program: Program, weight: float = FULL) -> Program:
         needs = [(column, _need(layout, p, demand, weight)) for column, demand in demands]
         if any(need > demand[0] for (_, need), (_, demand) in zip(needs, demands, strict=True)):
             if weight >= FULL:
-                needs = [(column, _size(layout, p, need)) for column, need in needs]
+                parts = layout.instance.nodes.parts
+                needs = [(c, _size(layout, p, need) if need >= parts else need) for c, need in needs]
             _pool_rows(layout, p, needs, weight, found)
     starts = np.array(found.start[1:], dtype=np.int64) + program.nonzeros
     return replace(
@@ -91,7 +92,7 @@ def _pool_rows(layout: Layout, pool: int, needs: list[tuple[int, int]], weight: 
         upper=float(devices * number + sum(most - devices for most in room_for.values())),
     )
     for size in sorted({*layout.sizes[pool], devices}):
-        if size == 1:
+        if size == 1 or size < instance.nodes.parts:
             continue
         most = devices // size
         limit = number * most

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,8 +231,9 @@ def build_layout(instance: Instance) -> Layout:
     for c, use in enumerate(instance.keep_use):
         for node, amounts in use.items():
             kept_on[node].append((c, amounts))
+    parts = instance.nodes.parts
     sizes = tuple(
-        tuple(sorted({instance.blocks[flow[0]].demand[0] for flow, _ in pool_flows[p]} - {0}))
+        row_sizes((instance.blocks[flow[0]].demand[0] for flow, _ in pool_flows[p]), parts)
         for p in range(instance.pools.count)
     )
     rooms: dict[tuple[int, int], tuple[Room, ...]] = {}
@@ -246,8 +247,12 @@ def build_layout(instance: Instance) -> Layout:
             if size == 1:
                 continue
             here = []
-            most = capacity // size
+            most = blocks_in(capacity, size, parts)
             for node, devices in touched:
+                if size < parts:
+                    lost = [(c, blocks_in(amount, size, parts)) for c, amount in devices]
+                    here.append(Room(node, size, -1, max(most, sum(n for _, n in lost)), tuple(lost)))
+                    continue
                 exact = len(devices) == 1 or (
                     capacity % size == 0 and all(amount % size == 0 for _, amount in devices)
                 )
@@ -299,6 +304,25 @@ def build_layout(instance: Instance) -> Layout:
     )
 
 
+def row_sizes(demands: Iterable[int], parts: int) -> tuple[int, ...]:
+    """Sizes for which blocks are counted, ascending, in ``parts`` of a device: those of whole devices.
+
+    And, where some take more than half of a device, just that: each of them has one to itself.
+    """
+    found = set(demands) - {0}
+    more_than_half = parts // 2 + 1
+    half = {more_than_half} if any(more_than_half <= size < parts for size in found) else set()
+    return tuple(sorted({size for size in found if size % parts == 0} | half))
+
+
+def blocks_in(amount: int, size: int, parts: int) -> int:
+    """How many blocks of ``size`` go into ``amount``, none of them across devices."""
+    if size >= parts:
+        return amount // size
+    whole, rest = divmod(amount, parts)
+    return whole * (parts // size) + rest // size
+
+
 LARGE_DEVICES = 8
 
 
@@ -314,13 +338,12 @@ def large_columns(layout: Layout) -> BoolArray:
     instance = layout.instance
     several = np.array([not option.is_single for option in instance.distinct], dtype=np.bool_)
     must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
-    wide = (instance.devices >= LARGE_DEVICES) | several[instance.option] | must_run[instance.option_class]
+    many = LARGE_DEVICES * instance.nodes.parts
+    wide = (instance.devices >= many) | several[instance.option] | must_run[instance.option_class]
     large[layout.option_column[chosen]] = wide[chosen]
     kept = np.flatnonzero(layout.keep_column >= 0)
     limited = instance.round.policy.disruption_limit is not None
-    large[layout.keep_column[kept]] = (
-        limited | must_run[kept] | (instance.keeps.devices[kept, -1] >= LARGE_DEVICES)
-    )
+    large[layout.keep_column[kept]] = limited | must_run[kept] | (instance.keeps.devices[kept, -1] >= many)
     return large
 
 

@@ -18,15 +18,15 @@ class AsPlaced:
         scope: index into the scopes, widest first, of the narrowest level that holds all tasks.
         relative: X / X_ref of the slowest group (decision 7).
         throughput: work units per second.
-        devices: devices held.
+        devices: devices held; a part of one counts as that part.
         wider_than_preferred: the locality term's flag.
-        use: devices, CPU and memory by node index.
+        use: devices (in parts), CPU and memory by node index.
     """
 
     scope: int
     relative: float
     throughput: float
-    devices: int
+    devices: float
     wider_than_preferred: bool
     use: dict[int, Vector]
 
@@ -41,7 +41,7 @@ def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nod
         n = nodes.index[placement.node]
         counts[placement.group] += placement.tasks
         types[placement.group] = int(nodes.type_of[n])
-        task = task_vector(groups[placement.group])
+        task = task_vector(groups[placement.group], nodes.parts)
         had = use.get(n, (0, 0, 0))
         use[n] = (
             had[0] + task[0] * placement.tasks,
@@ -55,7 +55,7 @@ def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nod
         scope=scope,
         relative=relative,
         throughput=throughput,
-        devices=sum(amounts[0] for amounts in use.values()),
+        devices=sum(amounts[0] for amounts in use.values()) / nodes.parts,
         wider_than_preferred=preferred is not None and scope < speeds.scopes.index(preferred),
         use=use,
     )

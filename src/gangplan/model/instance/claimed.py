@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from gangplan.domain.job import Job, TaskPlacement, TaskSplit
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement, TaskSplit
 from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import as_placed
 from gangplan.model.instance.sites import NO_DOMAIN, Nodes, admits, pins_devices, task_vector, vector
@@ -102,7 +102,7 @@ class _Room:
 
     def __init__(self, round_: Round, jobs: Mapping[str, Job], kept: Places, nodes: Nodes) -> None:
         self._nodes = nodes
-        usable = [vector(n.usable_resources, n.usable_device_count) for n in nodes.nodes]
+        usable = [vector(n.usable_resources, n.usable_device_count * nodes.parts) for n in nodes.nodes]
         self._free = np.array(usable, dtype=np.int64).reshape(len(usable), 3) - nodes.held
         self._pinned: set[tuple[str, int]] = {
             (placement.node, device)
@@ -123,7 +123,7 @@ class _Room:
         for placement in placements:
             if any((placement.node, device) in self._pinned for device in placement.devices):
                 return False
-            for r, amount in enumerate(task_vector(groups[placement.group])):
+            for r, amount in enumerate(task_vector(groups[placement.group], self._nodes.parts)):
                 need[self._nodes.index[placement.node]][r] += amount * placement.tasks
         devices = [(placement.node, d) for placement in placements for d in placement.devices]
         if len(devices) != len(set(devices)):
@@ -140,7 +140,7 @@ class _Room:
             ):
                 return False
             for kind, limit in queue.device_limit_by_type.items():
-                if by_type.get(kind) and held[kind] + by_type[kind] > limit:
+                if by_type.get(kind) and held[kind] + by_type[kind] > limit * WHOLE_DEVICE:
                     return False
         return True
 
@@ -149,7 +149,9 @@ class _Room:
         groups = {group.name: group for group in job.component.task_groups}
         for placement in placements:
             n = self._nodes.index[placement.node]
-            self._free[n] -= np.array(task_vector(groups[placement.group])) * placement.tasks
+            self._free[n] -= (
+                np.array(task_vector(groups[placement.group], self._nodes.parts)) * placement.tasks
+            )
             self._pinned.update((placement.node, device) for device in placement.devices)
         self._charge(job, placements)
 
@@ -159,7 +161,8 @@ class _Room:
                 self._held[name][kind] += devices
 
     def _by_type(self, job: Job, placements: tuple[TaskPlacement, ...]) -> dict[str, int]:
-        per_task = {group.name: group.devices_per_task for group in job.component.task_groups}
+        """Thousandths of devices by accelerator type."""
+        per_task = {group.name: group.device_milli for group in job.component.task_groups}
         found: dict[str, int] = defaultdict(int)
         for placement in placements:
             if per_task[placement.group]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gangplan.domain.job import Component, Job
+from gangplan.domain.job import WHOLE_DEVICE, Component, Job
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.model.instance.throughput import Speeds
@@ -79,7 +79,7 @@ class Entitlement:
                     if g.devices_per_task
                     for t in self._speeds.allowed_types(g)
                 }
-                usable[key] = (float(sum(self._fleet.get(t, 0) for t in types)), float(_asked(component)))
+                usable[key] = (float(sum(self._fleet.get(t, 0) for t in types)), _asked(component))
             fleet, asked = usable[key]
             owed[j] = min(asked, share * fleet)
         return owed
@@ -144,13 +144,13 @@ class Entitlement:
             self._compare(child.name, ratio * level[child.name], ratios)
 
 
-def _asked(component: Component) -> int:
-    return sum(group.count * group.devices_per_task for group in component.task_groups)
+def _asked(component: Component) -> float:
+    return sum(group.count * group.device_milli for group in component.task_groups) / WHOLE_DEVICE
 
 
 def _what_counts(component: Component) -> tuple[object, ...]:
     """What the throughput of a component at its requested counts depends on."""
     return tuple(
-        (group.profile, group.accelerator_types, group.count, group.devices_per_task)
+        (group.profile, group.accelerator_types, group.count, group.device_milli)
         for group in component.task_groups
     )

@@ -28,7 +28,16 @@ from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
 from gangplan.model.instance.pricing import Pricing
 from gangplan.model.instance.shapes import ShapeTable, build_shapes
-from gangplan.model.instance.sites import NO_DOMAIN, Nodes, Pools, Vector, admits, build_nodes, build_pools
+from gangplan.model.instance.sites import (
+    NO_DOMAIN,
+    Nodes,
+    Pools,
+    Vector,
+    admits,
+    build_nodes,
+    build_pools,
+    device_parts,
+)
 from gangplan.model.instance.standing import build_standings
 from gangplan.model.instance.throughput import Speeds, build_speeds
 from gangplan.model.instance.tiers import tier_of, tier_weights
@@ -85,7 +94,7 @@ class Instance:
         distinct: distinct options; many jobs share one.
         option: shape (options,), index into ``distinct``.
         option_class: shape (options,).
-        devices: shape (options,).
+        devices: shape (options,), in parts.
         throughput_at: shape (options, scopes), work units per second at every scope; NaN where that hangs on
             which of several types it gets.
         relative: shape (options,), X / X_ref.
@@ -161,11 +170,12 @@ def _build_instance(round_: Round) -> Instance:
     speeds = build_speeds(round_)
     now = present(round_)
     closed = gated(round_.jobs, round_.now)
-    nodes = build_nodes(round_, speeds.type_index, now.kept)
+    parts = device_parts(round_.jobs)
+    nodes = build_nodes(round_, speeds.type_index, now.kept, parts)
     claims = claimed(round_, now.kept, closed, speeds, nodes)
     holding = {**now.kept, **claims}
     if claims:
-        nodes = build_nodes(round_, speeds.type_index, holding)
+        nodes = build_nodes(round_, speeds.type_index, holding, parts)
     jobs = tuple(
         sorted([as_it_may(job, round_, closed, claims) for job in round_.jobs], key=lambda job: job.name)
     )
@@ -197,7 +207,7 @@ def _build_instance(round_: Round) -> Instance:
     }
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights)
+    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights, nodes)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
@@ -249,6 +259,8 @@ def _build_instance(round_: Round) -> Instance:
 
 
 def _site(round_: Round, nodes: Nodes) -> Site:
+    prices = {entry.price_micros_per_hour or 0 for entry in round_.accelerators}
+    priced = round_.policy.cost_weight > 0.0 and len(prices) > 1
     sizes: dict[int, set[int]] = defaultdict(set)
     for i in np.flatnonzero(nodes.open):
         if nodes.type_of[i] >= 0:
@@ -260,7 +272,8 @@ def _site(round_: Round, nodes: Nodes) -> Site:
         scopes=there.shape[1],
         levels=tuple(s for s in scopes if there[:, s].any()),
         everywhere=frozenset(s for s in scopes if there[:, s].all()),
-        merge_types=not any(q.device_limit_by_type for q in round_.queues),
+        merge_types=not (priced or any(q.device_limit_by_type for q in round_.queues)),
+        parts=nodes.parts,
     )
 
 
@@ -401,7 +414,7 @@ def _split_nodes(
     fits = _block_pools(blocks, coarse, nodes, filters.groups)
     split = np.zeros(len(nodes.nodes), dtype=np.bool_)
     extra = (fits > 0).sum(axis=0) * (coarse.size - 1)
-    crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits, spread) & (coarse.size > 1))
+    crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits, spread, nodes.parts) & (coarse.size > 1))
     most = max(SPLIT_COLUMNS, SMALL_PROGRAMME - options - int((fits > 0).sum()))
     spent = 0
     for p in crowded[np.argsort(extra[crowded], kind="stable")].tolist():
@@ -433,18 +446,18 @@ def _rooted(
 
 
 def _countable_pools(
-    blocks: Sequence[Block], pools: Pools, fits: IntArray, spread: Collection[Block]
+    blocks: Sequence[Block], pools: Pools, fits: IntArray, spread: Collection[Block], parts: int
 ) -> BoolArray:
     """Pools in which counting is exact, shape (pools,)."""
     found = np.ones(pools.count, dtype=np.bool_)
     for p in range(pools.count):
         here = [blocks[b] for b in np.flatnonzero(fits[:, p]).tolist()]
-        found[p] = _countable(here, pools.capacity[p]) and not any(block in spread for block in here)
+        found[p] = _countable(here, pools.capacity[p], parts) and not any(block in spread for block in here)
     return found
 
 
-def _countable(blocks: Sequence[Block], capacity: IntArray) -> bool:
-    sizes = sorted({b.demand[0] for b in blocks if b.demand[0]})
+def _countable(blocks: Sequence[Block], capacity: IntArray, parts: int) -> bool:
+    sizes = sorted({b.demand[0] for b in blocks if b.demand[0]} | {parts})
     if any(large % small for small, large in itertools.pairwise(sizes)):
         return False
     devices = max(1, int(capacity[0]))
@@ -480,6 +493,8 @@ def _block_pools(
             ok &= np.isin(pools.type_of, block.types)
         if block.built_in:
             ok &= pools.built_in == block.built_in
+        if block.demand[0] % nodes.parts:
+            ok &= pools.exact
         copies = np.full(pools.count, np.iinfo(np.int64).max, dtype=np.int64)
         for r, amount in enumerate(block.demand):
             if amount:

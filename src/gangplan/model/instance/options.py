@@ -21,7 +21,7 @@ class Block:
     """What must sit together on one node.
 
     Attributes:
-        demand: devices, CPU (milli), memory (bytes).
+        demand: devices (in parts), CPU (milli), memory (bytes).
         types: accelerator types that serve it; empty: any node (CPU-only).
         built_in: the node must have exactly this many built-in devices; 0: any.
         filters: indices of the task-group filters (selector and tolerations) that the node must pass.
@@ -50,8 +50,9 @@ class Option:
         counts: tasks by group.
         scope: index into the scopes, widest first; all tasks lie in one domain of that level.
         demands: blocks and how many of each.
-        devices: devices in all.
-        devices_by_type: ``(type, devices)``; empty when types were merged (then no limit is by type).
+        devices: devices in all, in parts.
+        devices_by_type: ``(type, devices)``, in parts; empty when types were merged (then no limit is by
+            type).
         wider_than_preferred: the locality term's flag.
         apart: narrower scopes at which the job would run slower: at none of them may all its tasks lie in one
             domain, or the option is not what it says. Measured spread / packed ratios run from 0.2 to 1.35.
@@ -81,6 +82,7 @@ class Site:
         levels: indices of scopes at which some open node has a domain (``cluster`` and ``node`` included).
         everywhere: those of the levels at which every open node has a domain.
         merge_types: whether options alike in all but the type may be one.
+        parts: parts of a device.
     """
 
     node_sizes: Mapping[int, tuple[int, ...]]
@@ -88,6 +90,7 @@ class Site:
     levels: tuple[int, ...]
     everywhere: frozenset[int]
     merge_types: bool
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,8 @@ def choice_options(
                 counts=choice.counts,
                 scope=scope,
                 demands=demands,
-                devices=sum(c * g.devices_per_task for c, g in _pairs(component, choice)),
-                devices_by_type=devices_by_type(component, choice),
+                devices=sum(c * task_vector(g, site.parts)[0] for c, g in _pairs(component, choice)),
+                devices_by_type=devices_by_type(component, choice, site.parts),
                 wider_than_preferred=scope < preferred,
             )
 
@@ -166,12 +169,12 @@ def merge_key(option: Option) -> object:
     return option.counts, option.scope, option.wider_than_preferred, block.demand, block.filters
 
 
-def devices_by_type(component: Component, choice: Choice) -> tuple[tuple[int, int], ...]:
-    """``(type, devices)`` that a choice holds."""
+def devices_by_type(component: Component, choice: Choice, parts: int) -> tuple[tuple[int, int], ...]:
+    """``(type, devices)`` that a choice holds, in ``parts``."""
     devices: dict[int, int] = {}
     for (count, group), type_ in zip(_pairs(component, choice), choice.types, strict=True):
         if group.devices_per_task:
-            devices[type_] = devices.get(type_, 0) + count * group.devices_per_task
+            devices[type_] = devices.get(type_, 0) + count * task_vector(group, parts)[0]
     return tuple(sorted(devices.items()))
 
 
@@ -187,7 +190,8 @@ def _demands(
     if on_one_node:
         device_types = {t for t in choice.types if t != CPU_ONLY}
         if len(device_types) <= 1:
-            yield (_block(groups, choice.counts, tuple(sorted(device_types)), 0, filters, 1),)
+            types = tuple(sorted(device_types))
+            yield (_block(groups, choice.counts, types, 0, filters, 1, site.parts),)
         return
     ways = [
         list(_group_demands(g, groups, choice.counts[g], choice.types[g], filters, site))
@@ -206,7 +210,7 @@ def _group_demands(
     def blocks(tasks: int, multiplicity: int, built_in: int) -> Demand:
         counts = tuple(tasks if i == g else 0 for i in range(len(groups)))
         device_type = () if type_ == CPU_ONLY else (type_,)
-        return _block(groups, counts, device_type, built_in, filters, multiplicity)
+        return _block(groups, counts, device_type, built_in, filters, multiplicity, site.parts)
 
     if group.split is TaskSplit.FREE or not group.devices_per_task:
         yield blocks(1, count, 0)
@@ -226,13 +230,14 @@ def _block(
     built_in: int,
     filters: Sequence[int],
     multiplicity: int,
+    parts: int,
 ) -> Demand:
     demand = [0, 0, 0]
     used = set()
     for g, count in enumerate(counts):
         if count:
             used.add(filters[g])
-            for r, amount in enumerate(task_vector(groups[g])):
+            for r, amount in enumerate(task_vector(groups[g], parts)):
                 demand[r] += count * amount
     return Demand(
         Block((demand[0], demand[1], demand[2]), types, built_in, tuple(sorted(used))), multiplicity, counts

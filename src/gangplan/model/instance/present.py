@@ -104,6 +104,8 @@ def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
         wanted = placement.tasks * group.devices_per_task
         if node.device_reporting is DeviceReporting.EXACT and len(placement.devices) != wanted:
             return True
+        if not _as_asked(placement, group, node):
+            return True
         if group.devices_per_task:
             types[group.name].add(node.accelerator_type)
     return any(
@@ -112,6 +114,14 @@ def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
         or None in types[group.name]
         for group in groups.values()
     )
+
+
+def _as_asked(placement: TaskPlacement, group: TaskGroup, node: Node) -> bool:
+    """Whether a placement holds the part of its devices that the group asks for, where it can be told."""
+    if group.device_share is None:
+        return not placement.shares
+    pinned = node.device_reporting is DeviceReporting.EXACT
+    return pinned and placement.shares == (group.device_share,) * len(placement.devices)
 
 
 def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str]:

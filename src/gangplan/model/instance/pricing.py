@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import AsPlaced
 from gangplan.model.instance.deadlines import Deadlines
 from gangplan.model.instance.shapes import ShapeTable
+from gangplan.model.instance.sites import Nodes
 from gangplan.model.instance.switching import horizon_seconds, lost_seconds
 from gangplan.model.instance.table import OptionTable
 from gangplan.model.instance.throughput import Speeds, size
@@ -30,8 +31,12 @@ class Pricing:
         speeds: Speeds,
         now_placed: Mapping[int, AsPlaced],
         weights: Weights,
+        nodes: Nodes,
     ) -> None:
         self._policy = round_.policy
+        catalogue = sorted(round_.accelerators, key=lambda entry: entry.name)
+        self._prices = [entry.price_micros_per_hour or 0 for entry in catalogue]
+        self._nodes = nodes
         mine = [jobs[j] for j in first]
         self._placed = now_placed
         self._kept = np.array(sorted(now_placed), dtype=np.int64)
@@ -61,6 +66,7 @@ class Pricing:
     ) -> tuple[FloatArray, FloatArray, float]:
         """Gain (u) of every option and of KEEP over not running, and the value of running nothing."""
         wide = np.array([o.wider_than_preferred for o in shapes.options], dtype=np.bool_)[option]
+        price = np.array([self._price(o.devices_by_type) for o in shapes.options], dtype=np.float64)[option]
         leaving = (self._lost + self._restart) * self._held
         running = self._worth(
             option_class,
@@ -68,6 +74,7 @@ class Pricing:
             shapes.throughput[entries],
             self._restarting[option_class],
             wide,
+            price,
             leaving[option_class],
         )
         kept = self._kept
@@ -79,6 +86,7 @@ class Pricing:
             np.array([p.throughput for p in placed]),
             nothing,
             np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
+            np.array([self._price(self._held_by_type(p)) for p in placed], dtype=np.float64),
             np.zeros(len(kept)),
         )
         idle = np.zeros(len(self._size))
@@ -88,11 +96,21 @@ class Pricing:
             nothing,
             nothing,
             np.zeros(len(kept), dtype=np.bool_),
+            nothing,
             leaving[kept],
         )
         keep_gain = np.zeros(len(self._size))
         keep_gain[kept] = staying - idle[kept]
         return running - idle[option_class], keep_gain, float(idle.sum())
+
+    def _price(self, devices: Iterable[tuple[int, int]]) -> float:
+        """Price of ``(type, device parts)``, millionths of the currency for an hour; 0 without a weight."""
+        if not self._policy.cost_weight:
+            return 0.0
+        return sum(self._prices[type_] * count for type_, count in devices) / self._nodes.parts
+
+    def _held_by_type(self, placed: AsPlaced) -> Iterator[tuple[int, int]]:
+        return ((int(self._nodes.type_of[node]), use[0]) for node, use in placed.use.items() if use[0])
 
     def _worth(
         self,
@@ -101,6 +119,7 @@ class Pricing:
         throughput: FloatArray,
         delay: FloatArray,
         wider_than_preferred: BoolArray,
+        price: FloatArray,
         lost_device_seconds: FloatArray,
     ) -> FloatArray:
         jobs = self._first[classes]
@@ -117,6 +136,7 @@ class Pricing:
             lateness_seconds=self._deadlines.lateness(classes, throughput, delay),
             decay_seconds=self._deadlines.decay[classes],
             wider_than_preferred=wider_than_preferred,
+            price=price,
             lost_device_seconds=lost_device_seconds,
             horizon_seconds=self._horizon[classes],
         )

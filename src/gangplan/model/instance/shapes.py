@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gangplan.domain.job import Component, TaskGroup, TaskSplit
+from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup, TaskSplit
 from gangplan.model.instance.options import (
     Choice,
     Option,
@@ -158,6 +158,7 @@ def _structure_key(component: Component, filters: tuple[int, ...]) -> tuple[obje
                     g.count,
                     g.allowed_counts,
                     g.devices_per_task,
+                    g.device_milli,
                     g.resources_per_task.cpu_milli,  # hashing the numbers is quicker than the object
                     g.resources_per_task.memory_bytes,
                     tuple(sorted(g.accelerator_types)),  # in any order it is the same class of jobs
@@ -391,6 +392,7 @@ def _fair_rates(
 def _share_needed(component: Component, choice: Choice, fleet: Mapping[int, int]) -> float:
     """How many gangs of ``choice`` the whole fleet holds, by its scarcest type; infinite without devices."""
     fits: Iterable[float] = (
-        fleet.get(type_, 0) / devices for type_, devices in devices_by_type(component, choice)
+        fleet.get(type_, 0) * WHOLE_DEVICE / milli
+        for type_, milli in devices_by_type(component, choice, WHOLE_DEVICE)
     )
     return min(fits, default=float("inf"))

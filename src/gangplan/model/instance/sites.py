@@ -8,14 +8,15 @@ nodes are counted, not numbered (decision 43); a pool of one node is exact in ev
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, Resources, Taint
-from gangplan.domain.job import TaskGroup, TaskPlacement
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Topology
 from gangplan.model.program import BoolArray, IntArray
@@ -25,7 +26,7 @@ CPU_ONLY = -1
 NO_DOMAIN = -1
 
 Vector = tuple[int, int, int]
-"""Devices, CPU (milli) and memory (bytes)."""
+"""Devices (in parts, :func:`device_parts`), CPU (milli) and memory (bytes)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +42,8 @@ class Nodes:
             usable, or what they hold now where that is more (property P25).
         held: shape (nodes, 3), what jobs that may stay hold now.
         open: shape (nodes,), whether new tasks may come.
+        exact: shape (nodes,), whether placements there carry device indices.
+        parts: parts of a device; devices in vectors are counted in them.
         domain_at: shape (nodes, scopes), index of the domain at each scope, widest first; NO_DOMAIN where
             there is none. The last column numbers the node itself.
     """
@@ -53,6 +56,8 @@ class Nodes:
     held: IntArray
     open: BoolArray
     domain_at: IntArray
+    exact: BoolArray
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +69,7 @@ class Pools:
         size: shape (pools,), nodes in each.
         type_of, built_in: shape (pools,).
         capacity: shape (pools, 3), of one node of the pool.
+        exact: shape (pools,), whether placements there carry device indices.
         domain_at: shape (pools, scopes); the last column is NO_DOMAIN.
         pool_of: shape (nodes,), pool of each node; -1 for closed nodes.
     """
@@ -73,6 +79,7 @@ class Pools:
     type_of: IntArray
     built_in: IntArray
     capacity: IntArray
+    exact: BoolArray
     domain_at: IntArray
     pool_of: IntArray
 
@@ -82,19 +89,36 @@ class Pools:
         return len(self.members)
 
 
-def vector(resources: Resources, devices: int) -> Vector:
-    """Devices, CPU and memory in the order of :data:`DIMENSIONS`."""
-    return devices, resources.cpu_milli, resources.memory_bytes
+def device_parts(jobs: Iterable[Job]) -> int:
+    """In how many parts a device is counted, so that every share is a whole number of them.
+
+    1 where nobody asks for a part of a device.
+    """
+    shares = {
+        group.device_share.compute_milli
+        for job in jobs
+        for group in job.component.task_groups
+        if group.device_share is not None
+    }
+    return WHOLE_DEVICE // math.gcd(WHOLE_DEVICE, *shares)
+
+
+def vector(resources: Resources, parts: int) -> Vector:
+    """Device parts, CPU and memory in the order of :data:`DIMENSIONS`."""
+    return parts, resources.cpu_milli, resources.memory_bytes
 
 
 def build_nodes(
-    round_: Round, type_index: Mapping[str, int], kept: Mapping[str, tuple[TaskPlacement, ...]]
+    round_: Round,
+    type_index: Mapping[str, int],
+    kept: Mapping[str, tuple[TaskPlacement, ...]],
+    parts: int = 1,
 ) -> Nodes:
-    """The round's nodes as arrays; ``kept`` is what the jobs that may stay hold."""
+    """The round's nodes as arrays, devices in ``parts``; ``kept`` is what the jobs that may stay hold."""
     nodes = tuple(sorted(round_.cluster.nodes, key=lambda node: node.name))
     index = {node.name: i for i, node in enumerate(nodes)}
     usable = np.array(
-        [vector(n.usable_resources, n.usable_device_count) for n in nodes], dtype=np.int64
+        [vector(n.usable_resources, n.usable_device_count * parts) for n in nodes], dtype=np.int64
     ).reshape(len(nodes), 3)
     held = np.zeros_like(usable)
     groups = {
@@ -103,7 +127,7 @@ def build_nodes(
     for job_name, placements in kept.items():
         for placement in placements:
             group = groups[job_name][placement.group]
-            held[index[placement.node]] += np.array(task_vector(group)) * placement.tasks
+            held[index[placement.node]] += np.array(task_vector(group, parts)) * placement.tasks
     return Nodes(
         nodes=nodes,
         index=index,
@@ -119,12 +143,14 @@ def build_nodes(
         held=held,
         open=np.array([_is_open(n, round_.now) for n in nodes], dtype=np.bool_),
         domain_at=_domains(round_.cluster.topology, nodes),
+        exact=np.array([pins_devices(n) for n in nodes], dtype=np.bool_),
+        parts=parts,
     )
 
 
-def task_vector(group: TaskGroup) -> Vector:
-    """What one task of ``group`` takes."""
-    return vector(group.resources_per_task, group.devices_per_task)
+def task_vector(group: TaskGroup, parts: int) -> Vector:
+    """What one task of ``group`` takes, devices in ``parts``."""
+    return vector(group.resources_per_task, group.device_milli * parts // WHOLE_DEVICE)
 
 
 def _is_open(node: Node, now: float) -> bool:
@@ -164,6 +190,7 @@ def build_pools(nodes: Nodes, selected_labels: frozenset[str], split: BoolArray)
             tuple(nodes.domain_at[i, :-1].tolist()),
             labels,
             frozenset(node.taints),
+            nodes.parts == 1 or pins_devices(node),
             i if split[i] else -1,
         )
         grouped[key].append(i)
@@ -180,6 +207,7 @@ def build_pools(nodes: Nodes, selected_labels: frozenset[str], split: BoolArray)
         type_of=nodes.type_of[first],
         built_in=nodes.built_in[first],
         capacity=nodes.capacity[first],
+        exact=nodes.exact[first],
         domain_at=domain_at,
         pool_of=pool_of,
     )

@@ -28,6 +28,7 @@ class OptionTable:
             before, ``inf`` when it has none that can be judged.
         decay_seconds: time after a soft deadline until nothing is left of its reward; 0: not soft.
         wider_than_preferred: the spread is wider than the preferred level.
+        price: of the devices held, millionths of the currency for an hour.
         lost_device_seconds: device-seconds of work and restart that a voluntary stop, move or resize costs.
         horizon_seconds: H of decision 13, at least one round.
     """
@@ -43,5 +44,6 @@ class OptionTable:
     lateness_seconds: FloatArray
     decay_seconds: FloatArray
     wider_than_preferred: BoolArray
+    price: FloatArray
     lost_device_seconds: FloatArray
     horizon_seconds: FloatArray

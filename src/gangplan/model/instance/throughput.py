@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gangplan.domain.cluster import Resources
-from gangplan.domain.job import Component, TaskGroup, ThroughputProfile
+from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup, ThroughputProfile
 from gangplan.domain.round import Round
 from gangplan.model.program import FloatArray
 
@@ -64,7 +64,7 @@ class Speeds:
     def group(self, group: TaskGroup, type_: int, count: int, scope: int) -> float:
         """X of a device group at a scope; 0 where the option does not exist."""
         if group.profile is None:
-            return self.relative[type_] * count * group.devices_per_task
+            return self.relative[type_] * count * (group.device_milli / WHOLE_DEVICE)
         table, row = self.profiles[group.profile]
         return float(self.tables[table].values[row, self.tables[table].position(type_, count), scope])
 
@@ -80,7 +80,8 @@ class Speeds:
         """
         shape = (len(profiles), len(pairs), len(self.scopes))
         if group.profile is None:
-            flat = [self.relative[type_] * count * group.devices_per_task for type_, count in pairs]
+            each = group.device_milli / WHOLE_DEVICE
+            flat = [self.relative[type_] * count * each for type_, count in pairs]
             return np.broadcast_to(np.array(flat, dtype=np.float64).reshape(1, -1, 1), shape)
         places = np.array([self.profiles[name] for name in profiles if name is not None], dtype=np.int64)
         found = np.empty(shape, dtype=np.float64)
@@ -99,7 +100,7 @@ class Speeds:
 
     def reference(self, group: TaskGroup) -> float:
         """X_ref: the request on its best catalogued type, packed; 0 when no type can run it."""
-        key = (group.profile, group.accelerator_types, group.count, group.devices_per_task)
+        key = (group.profile, group.accelerator_types, group.count, group.device_milli)
         if key not in self._references:
             types = self.allowed_types(group)
             packed = len(self.scopes) - 1
@@ -180,9 +181,9 @@ def size(component: Component, reference_host: Resources) -> float:
     """req_j: requested devices; for CPU-only work its dominant share of a reference device's host
     (decision 41; dominant share as in Ghodsi et al., NSDI 2011).
     """
-    devices = sum(g.count * g.devices_per_task for g in component.task_groups)
-    if devices:
-        return float(devices)
+    milli = sum(g.count * g.device_milli for g in component.task_groups)
+    if milli:
+        return milli / WHOLE_DEVICE
     cpu = sum(g.count * g.resources_per_task.cpu_milli for g in component.task_groups)
     memory = sum(g.count * g.resources_per_task.memory_bytes for g in component.task_groups)
     return max(cpu / reference_host.cpu_milli, memory / reference_host.memory_bytes)

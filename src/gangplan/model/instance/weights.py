@@ -77,14 +77,15 @@ def build_weights(policy: Policy, base: FloatArray, standings: Standings) -> Wei
         base: shape (jobs,), base weights, not normalised.
         standings: of all jobs.
     """
-    owed = base * standings.entitlement.queue_ratios(policy.queue_fairness_power)
+    queues = standings.entitlement.queue_ratios(policy.queue_fairness_power)
+    owed = base * queues
     power = policy.fairness_power
     parts = policy.fairness_forms if power > 0.0 else {}
     straight = max(0.0, 1.0 - sum(parts.values())) * normalise(owed)
     curved = []
     for name, part in sorted(parts.items(), key=lambda item: item[0].value):
         form = forms()[name]
-        claim = part * _claims(owed, form, standings, power)
+        claim = part * _claims(owed if form.BY_BASE else queues, form, standings, power)
         if form.CURVED:
             curved.append((form, claim))
         else:

@@ -117,7 +117,7 @@ def _read(instance: Instance, plan: Plan) -> _Wanted:
         if spots is None or k is None or (kept and limit is not None and disruptions >= limit):
             wanted.dropped += 1
             continue
-        wanted.places[j] = Placed(k, spots)
+        wanted.places[j] = Placed(k, spots, _part_of(instance, j, action))
         disruptions += kept
     return wanted
 
@@ -136,8 +136,7 @@ def _complete(
     homeless = set()
     for j, place in places.items():
         if _has_room(occupancy, j, place):
-            occupancy.take_placed(j, place)
-            placed[j] = place
+            placed[j] = occupancy.take_placed(j, place)
         elif instance.kept[instance.class_of_job[j]]:
             homeless.add(int(instance.class_of_job[j]))
     for c in sorted((unmentioned | homeless) - staying):
@@ -157,6 +156,9 @@ def _has_room(occupancy: Occupancy, j: int, place: Placed) -> bool:
     job_class = instance.classes[int(instance.class_of_job[j])]
     if occupancy.members_allowed(job_class, instance.option_at(place.option)) < 1:
         return False
+    block = instance.block_index[instance.option_at(place.option).demands[0].block]
+    if occupancy.is_part(block):
+        return bool(occupancy.copies(block, np.array([place.spots[0][0]])).all())
     return all((occupancy.free[node] >= amounts(instance, j, tasks)).all() for node, tasks in place.spots)
 
 
@@ -180,6 +182,13 @@ def _tasks_by_node(
             return None
         found.setdefault(node, [0] * len(groups))[g] += placement.tasks
     return tuple((node, tuple(tasks)) for node, tasks in sorted(found.items())) or None
+
+
+def _part_of(instance: Instance, j: int, action: Action) -> int:
+    """The device of which the action gives the job a part; -1 where it takes none, or none is named."""
+    group = instance.jobs[j].component.task_groups[0]
+    devices = [device for placement in action.placements for device in placement.devices]
+    return devices[0] if group.device_share is not None and len(devices) == 1 else -1
 
 
 def _option(instance: Instance, j: int, spots: tuple[Spot, ...]) -> int | None:

@@ -18,10 +18,12 @@ class Placed:
     Attributes:
         option: index into the instance's option arrays.
         spots: nodes and tasks; a node occurs once.
+        device: index of the device of which it takes a part; -1 where it takes none.
     """
 
     option: int
     spots: tuple[Spot, ...]
+    device: int = -1
 
 
 @dataclass(frozen=True, slots=True)

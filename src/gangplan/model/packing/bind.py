@@ -66,7 +66,7 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
         elif parts is None or not occupancy.members_allowed(instance.classes[c], option):
             unbound.append(gang.option)
         else:
-            placed[members[c].pop(0)] = Placed(gang.option, spots_of(parts))
+            placed[members[c].pop(0)] = occupancy.placed(gang.option, spots_of(parts))
             occupancy.take_quota(instance.classes[c], option, 1)
     for (block, _, _), left in slots.items():
         occupancy.give_back(block, [(node, 1) for node in left])
@@ -75,7 +75,7 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
     for k in unbound:
         c = int(instance.option_class[k])
         for spots in place_gangs(occupancy, k, 1, Fit.BEST):
-            placed[members[c].pop(0)] = Placed(k, spots)
+            placed[members[c].pop(0)] = occupancy.placed(k, spots)
     staying |= stay_where_free(occupancy, staying, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in staying)
     filled = fill(

@@ -86,7 +86,7 @@ def place_crowd(
         c = int(instance.option_class[k])
         if c not in waiting:
             waiting[c] = [j for j in instance.classes[c].jobs if j not in placed]
-        placed[waiting[c].pop(0)] = Placed(k, where)
+        placed[waiting[c].pop(0)] = occupancy.placed(k, where)
 
     at = 0
     while at < len(ahead):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from gangplan.model.instance.instance import Instance, JobClass
 from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN, task_vector
-from gangplan.model.packing.assignment import Placed
+from gangplan.model.packing.assignment import Placed, Spot
 from gangplan.model.packing.choose import (
     Crowd,
     SingleBlocks,
@@ -21,6 +22,7 @@ from gangplan.model.packing.choose import (
     place_in_order,
 )
 from gangplan.model.packing.quotas import Quotas, option_devices
+from gangplan.model.packing.shared_devices import SharedDevices, with_whole
 from gangplan.model.program import IntArray
 
 Taken = list[tuple[int, int]]
@@ -45,8 +47,14 @@ class Occupancy:
 
     def __init__(self, instance: Instance, kept_classes: Iterable[int]) -> None:
         self.instance = instance
-        self.free: IntArray = instance.nodes.capacity.copy()
-        self._demand: IntArray = np.array([block.demand for block in instance.blocks], dtype=np.int64)
+        parts = instance.nodes.parts
+        self._demand: IntArray = np.array(
+            [with_whole(block.demand, parts) for block in instance.blocks], dtype=np.int64
+        )
+        capacity = instance.nodes.capacity
+        self.free: IntArray = capacity.copy() if parts == 1 else np.column_stack([capacity, capacity[:, 0]])
+        self._shared = None if parts == 1 else SharedDevices(instance, self.free)
+        self._part_of: dict[tuple[int, int], list[int]] = {}
         self._block_nodes: dict[int, IntArray] = {}
         self._blocks: SingleBlocks | None = None
         self._queues = Quotas(instance)
@@ -54,19 +62,32 @@ class Occupancy:
         staying[list(kept_classes)] = True
         keeps = instance.keeps
         held = staying[keeps.class_of]
-        np.subtract.at(self.free, keeps.node[held], keeps.amounts[held])
+        np.subtract.at(self.free[:, :3], keeps.node[held], keeps.amounts[held])
+        if self._shared is not None:
+            counted = held & ~instance.nodes.exact[keeps.node]
+            np.subtract.at(self.free[:, 3], keeps.node[counted], keeps.amounts[counted, 0])
+            for c in np.flatnonzero(staying).tolist():
+                self._shared.stay(instance.classes[c].jobs[0])
         self._queues.take_all_kept(np.flatnonzero(staying))
 
     def stay(self, c: int) -> None:
         """Let the running class ``c`` hold its present place."""
         for node, amounts in self.instance.keep_use[c].items():
-            self.free[node] -= amounts
+            self.free[node, :3] -= amounts
+            if self._shared is not None and not self.instance.nodes.exact[node]:
+                self.free[node, 3] -= amounts[0]
+        if self._shared is not None:
+            self._shared.stay(self.instance.classes[c].jobs[0])
         self._queues.take_kept(c)
 
     def leave(self, c: int) -> None:
         """Undo :meth:`stay`: the present place of the running class ``c`` is free."""
         for node, amounts in self.instance.keep_use[c].items():
-            self.free[node] += amounts
+            self.free[node, :3] += amounts
+            if self._shared is not None and not self.instance.nodes.exact[node]:
+                self.free[node, 3] += amounts[0]
+        if self._shared is not None:
+            self._shared.leave(self.instance.classes[c].jobs[0])
         self._queues.give_kept(c)
 
     def place_single(self, ahead: IntArray, at: int, crowd: Crowd, fit: Fit) -> tuple[int, list[Single]]:
@@ -87,14 +108,41 @@ class Occupancy:
         end, options, places, numbers = place_in_order(*room, self._blocks, crowd, ahead, at, fit is Fit.BEST)
         return end, list(zip(options.tolist(), places.tolist(), numbers.tolist(), strict=True))
 
-    def take_placed(self, j: int, placed: Placed, count: int = 1) -> None:
-        """Let job ``j`` hold a new place; with a ``count`` of -1, give it up again."""
-        groups = self.instance.jobs[j].component.task_groups
+    def take_placed(self, j: int, placed: Placed, count: int = 1) -> Placed:
+        """Let job ``j`` hold a new place; with a ``count`` of -1, give it up again.
+
+        Returns:
+            The place; its part of a device is of another one there where that has no room.
+        """
+        instance = self.instance
+        option = instance.option_at(placed.option)
+        self.take_quota(instance.classes[int(instance.class_of_job[j])], option, count)
+        parts = instance.nodes.parts
+        groups = instance.jobs[j].component.task_groups
         for node, tasks in placed.spots:
             for group, number in zip(groups, tasks, strict=True):
-                self.free[node] -= np.array(task_vector(group), dtype=np.int64) * (number * count)
-        option = self.instance.option_at(placed.option)
-        self.take_quota(self.instance.classes[int(self.instance.class_of_job[j])], option, count)
+                demand = np.array(with_whole(task_vector(group, parts), parts), dtype=np.int64)
+                if self._shared is None or group.device_share is None:
+                    self.free[node] -= demand * (number * count)
+                elif count > 0:
+                    _, device = self._shared.take_at(node, placed.device, demand)
+                    placed = replace(placed, device=device)
+                elif placed.device >= 0:
+                    self.free[node] += demand
+                    self._shared.give_back(node, placed.device, int(demand[0]))
+        return placed
+
+    def placed(self, k: int, spots: tuple[Spot, ...]) -> Placed:
+        """A new place under option ``k`` on spots that were taken, with the device that its part is of."""
+        if self._shared is not None:
+            block = self.instance.block_index[self.instance.option_at(k).demands[0].block]
+            if self.is_part(block):
+                return Placed(k, spots, self._part_of[spots[0][0], block].pop())
+        return Placed(k, spots)
+
+    def is_part(self, block: int) -> bool:
+        """Whether ``block`` is a part of a device."""
+        return bool(self._demand[block, 0] % self.instance.nodes.parts)
 
     def take_growth(self, j: int, placed: Placed) -> None:
         """Charge the quotas with what running job ``j`` would hold beyond what it holds now."""
@@ -106,7 +154,13 @@ class Occupancy:
 
     def can_stay(self, c: int) -> bool:
         """Whether the present place of class ``c`` is free, and its quotas allow it."""
-        free = all((self.free[n] >= amounts).all() for n, amounts in self.instance.keep_use[c].items())
+        instance = self.instance
+        free = all((self.free[n, :3] >= amounts).all() for n, amounts in instance.keep_use[c].items())
+        if free and self._shared is not None:
+            for n, amounts in instance.keep_use[c].items():
+                needed = with_whole(amounts, instance.nodes.parts)[3]
+                free &= bool(self.free[n, 3] >= needed)
+            free &= self._shared.can_stay(instance.classes[c].jobs[0])
         return free and self._queues.kept_allowed(c)
 
     def block_nodes(self, block: int) -> IntArray:
@@ -121,7 +175,20 @@ class Occupancy:
 
     def copies(self, block: int, nodes: IntArray) -> IntArray:
         """How many more copies of ``block`` each of ``nodes`` takes, shape (nodes,)."""
-        return copies_on(self.free, nodes, self._demand[block], _ANY)
+        found = copies_on(self.free, nodes, self._demand[block], _ANY)
+        if self._shared is not None and self.is_part(block):
+            found = np.minimum(found, self._shared.copies(nodes, int(self._demand[block, 0])))
+        return found
+
+    def device_copies(self, block: int) -> IntArray:
+        """How many copies of ``block`` the single devices of every node have room for, shape (nodes,)."""
+        demand = self._demand[block]
+        if self._shared is None or not demand[0]:
+            return np.full(len(self.free), _ANY)
+        if self.is_part(block):
+            return self._shared.copies(np.arange(len(self.free)), int(demand[0]))
+        whole: IntArray = self.free[:, 3].clip(0) // demand[3]
+        return whole
 
     def take(
         self, block: int, count: int, nodes: IntArray, fit: Fit, *, together: bool, most: int | None = None
@@ -130,16 +197,34 @@ class Occupancy:
 
         ``together`` packs them on few nodes; ``most`` limits what one node takes of them.
         """
+        if self._shared is not None and self.is_part(block):
+            return self._take_parts(block, count, nodes, fit)
         limit = _ANY if most is None else most
         pack = together and fit is Fit.BEST
         choose = pack_on if pack else best_on if fit is Fit.BEST else first_on
         places, numbers = choose(self.free, nodes, self._demand[block], count, limit)
         return list(zip(places.tolist(), numbers.tolist(), strict=True))
 
+    def _take_parts(self, block: int, count: int, nodes: IntArray, fit: Fit) -> Taken:
+        """Take up to ``count`` parts of devices; :meth:`placed` tells of which."""
+        assert self._shared is not None
+        taken: Taken = []
+        for _ in range(count):
+            node, device = self._shared.take(nodes, self._demand[block], best=fit is Fit.BEST)
+            if node < 0:
+                break
+            self._part_of.setdefault((node, block), []).append(device)
+            taken.append((node, 1))
+        return taken
+
     def give_back(self, block: int, taken: Taken) -> None:
         """Undo :meth:`take`."""
         for node, number in taken:
             self.free[node] += self._demand[block] * number
+            if self._shared is not None and self.is_part(block):
+                for _ in range(number):
+                    device = self._part_of[node, block].pop()
+                    self._shared.give_back(node, device, int(self._demand[block, 0]))
 
     def members_allowed(self, job_class: JobClass, option: Option) -> int:
         """How many more gangs of ``option`` the quotas allow."""
@@ -177,18 +262,23 @@ class Occupancy:
 
 def single_blocks(occupancy: Occupancy) -> SingleBlocks:
     """The options that are one block on one node, as a compiled loop reads them."""
-    instance = occupancy.instance
+    instance, parts = occupancy.instance, occupancy.instance.nodes.parts
     block_of = [
-        instance.block_index[option.demands[0].block] if option.is_single else -1
+        instance.block_index[option.demands[0].block]
+        if option.is_single and not option.demands[0].block.demand[0] % parts
+        else -1
         for option in instance.distinct
     ]
+    wide = 3 if parts == 1 else 4
     nodes = [occupancy.block_nodes(block) for block in range(len(instance.blocks))]
     chains = instance.queue_ancestors
     return SingleBlocks(
         option=instance.option,
         class_of=instance.option_class,
         block_of=np.array(block_of, dtype=np.int64),
-        demand=np.array([block.demand for block in instance.blocks], dtype=np.int64).reshape(-1, 3),
+        demand=np.array(
+            [with_whole(block.demand, parts) for block in instance.blocks], dtype=np.int64
+        ).reshape(-1, wide),
         node_start=np.cumsum([0, *(len(some) for some in nodes)]),
         node=np.concatenate([np.zeros(0, dtype=np.int64), *nodes]),
         queue_of=np.array([job_class.queue for job_class in instance.classes], dtype=np.int64),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from gangplan.domain.job import TaskPlacement
+from gangplan.domain.job import DeviceShare, TaskPlacement
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.sites import pins_devices
 from gangplan.model.packing.assignment import Assignment, Placed
@@ -49,6 +49,12 @@ class Placements:
         """Where every job that then runs ends up, with device indices on the nodes that pin them."""
         after = {j: self.present[j] for j in assignment.kept}
         free: dict[int, _Free] = {}
+        for placed in assignment.placed.values():
+            if placed.device >= 0:
+                n = placed.spots[0][0]
+                if n not in free:
+                    free[n] = self._free_on(n, assignment.kept)
+                free[n].keep_from(placed.device)
         for j, placed in sorted(assignment.placed.items()):
             after[j] = self._place(j, placed, assignment.kept, free)
         return after
@@ -64,13 +70,16 @@ class Placements:
                 if not count:
                     continue
                 devices: tuple[int, ...] = ()
+                shares: tuple[DeviceShare, ...] = ()
                 wanted = count * group.devices_per_task
-                if wanted and pins_devices(node):
+                if group.device_share is not None:
+                    devices, shares = (placed.device,), (group.device_share,)
+                elif wanted and pins_devices(node):
                     here = free.get(n)
                     if here is None:
                         here = free[n] = self._free_on(n, kept)
                     devices = here.take(wanted, self._own(j, n, group.name) if j in self.present else ())
-                mine.append(_placement(group.name, node.name, count, devices, ()))
+                mine.append(_placement(group.name, node.name, count, devices, shares))
         if len(mine) > 1:
             mine.sort(key=placement_key)
         return tuple(mine)
@@ -104,6 +113,10 @@ class _Free:
 
     def __init__(self, devices: set[int], leaving: set[int]) -> None:
         self._devices, self._leaving = devices, leaving
+
+    def keep_from(self, device: int) -> None:
+        """Leave a device to those who take parts of it."""
+        self._devices.discard(device)
 
     def take(self, wanted: int, own: tuple[int, ...]) -> tuple[int, ...]:
         if own or self._leaving:

@@ -18,8 +18,8 @@ class Quotas:
     """Device limits along the queue tree; limits that are broken now may not get worse.
 
     Attributes:
-        left: shape (queues, types + 1), devices that each queue's subtree may still take by type, and in all
-            in the last column; about :data:`UNLIMITED` without a limit.
+        left: shape (queues, types + 1), device parts that each queue's subtree may still take by type, and in
+            all in the last column; about :data:`UNLIMITED` without a limit.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -30,9 +30,9 @@ class Quotas:
         for q, name in enumerate(instance.queue_names):
             queue = limits[name]
             for type_, limit in queue.device_limit_by_type.items():
-                self.left[q, instance.speeds.type_index[type_]] = limit
+                self.left[q, instance.speeds.type_index[type_]] = limit * instance.nodes.parts
             if queue.device_limit is not None:
-                self.left[q, self._all] = queue.device_limit
+                self.left[q, self._all] = queue.device_limit * instance.nodes.parts
         self.left = np.maximum(self.left, self._held(np.flatnonzero(instance.kept)))
 
     def _ancestors(self, job_class: JobClass) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from gangplan.domain.job import TaskSplit
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.sites import NO_DOMAIN, admits, task_vector
 from gangplan.model.packing.occupancy import Occupancy
+from gangplan.model.packing.shared_devices import with_whole
 from gangplan.model.program import IntArray
 
 Spots = tuple[tuple[int, tuple[int, ...]], ...]
@@ -58,8 +59,10 @@ def resize_in_place(occupancy: Occupancy, j: int, k: int) -> Spots | None:
 
 
 def amounts(instance: Instance, j: int, tasks: Sequence[int]) -> IntArray:
-    """What so many tasks of each group of job ``j`` take, shape (3,): devices, CPU and memory."""
-    vectors = [task_vector(group) for group in instance.jobs[j].component.task_groups]
+    """What so many tasks of each group of job ``j`` take, as :func:`with_whole` says it."""
+    parts = instance.nodes.parts
+    groups = instance.jobs[j].component.task_groups
+    vectors = [with_whole(task_vector(group, parts), parts) for group in groups]
     taken: IntArray = np.array(vectors, dtype=np.int64).T @ np.array(tasks, dtype=np.int64)
     return taken
 
@@ -97,7 +100,9 @@ def _grow(
     here = next(iter(spots))
     types = {int(instance.nodes.type_of[n]) for n, tasks in spots.items() if tasks[g]}
     domain = instance.nodes.domain_at[here, scope]
-    task = np.array(task_vector(group), dtype=np.int64)
+    task = np.array(
+        with_whole(task_vector(group, instance.nodes.parts), instance.nodes.parts), dtype=np.int64
+    )
     near = (instance.nodes.domain_at[:, scope] == domain) & (domain != NO_DOMAIN) & instance.nodes.open
     for r in np.flatnonzero(task).tolist():
         near &= free[:, r] >= task[r]

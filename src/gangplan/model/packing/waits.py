@@ -64,7 +64,7 @@ def _add_sides(
             continue
         n = instance.nodes.index[placement.node]
         had = by_node.get(n, Side(j, frozenset(), (0, 0, 0)))
-        devices, cpu, memory = task_vector(group)
+        devices, cpu, memory = task_vector(group, instance.nodes.parts)
         by_node[n] = Side(
             j,
             had.devices.union(placement.devices),
@@ -96,7 +96,7 @@ def _crowded(instance: Instance, n: int, going: Sequence[Side], coming: Sequence
     """Whether node ``n`` cannot hold those who stay, those who stop and those who start, all at once."""
     node = instance.nodes.nodes[n]
     usable = node.usable_resources
-    devices = 2**62 if pins_devices(node) else node.usable_device_count
+    devices = 2**62 if pins_devices(node) else node.usable_device_count * instance.nodes.parts
     for r, limit in enumerate((devices, usable.cpu_milli, usable.memory_bytes)):
         there = int(instance.nodes.held[n, r])
         there += sum(side.amounts[r] for side in going if side.job not in instance.placements)

@@ -78,12 +78,13 @@ def _decisions(search: PriceSearch) -> tuple[PriceSearch, PriceSearch] | None:
     Classes of several alike jobs are left alone: not one of them is torn, but their number.
     """
     instance = search.instance
+    least = _LEAST_DEVICES * instance.nodes.parts
     torn = np.minimum(search.chosen, 1.0 - search.chosen) * instance.devices
-    torn[(instance.devices < _LEAST_DEVICES) | (search.chosen < _TORN) | (search.chosen > 1.0 - _TORN)] = 0.0
+    torn[(instance.devices < least) | (search.chosen < _TORN) | (search.chosen > 1.0 - _TORN)] = 0.0
     torn[instance.members[instance.option_class] > 1] = 0.0
     held = _held(instance)
     kept = np.minimum(search.kept_share, 1.0 - search.kept_share) * held
-    kept[(held < _LEAST_DEVICES) | (search.kept_share < _TORN) | (search.kept_share > 1.0 - _TORN)] = 0.0
+    kept[(held < least) | (search.kept_share < _TORN) | (search.kept_share > 1.0 - _TORN)] = 0.0
     kept[search.market.fixed] = 0.0
     k, c = int(torn.argmax()) if len(torn) else -1, int(kept.argmax()) if len(kept) else -1
     most = float(torn[k]) if k >= 0 else 0.0

@@ -3,7 +3,7 @@
 Three kinds of goods have a price (formulation, sections 1 and 2):
 
 * blocks of s devices on nodes of one accelerator type: a block of b devices takes ``floor(b / s)``, a node
-  with f free devices offers ``floor(f / s)``;
+  with f free devices offers ``floor(f / s)``; devices are counted in the round's parts;
 * groups of k whole nodes of one type and size in one domain of a level: a gang of m nodes takes
   ``floor(m / k)``, a domain with W idle nodes offers ``floor(W / k)``;
 * CPU and memory of the nodes of one type, where they can bind before devices do, and devices under a queue's
@@ -141,7 +141,7 @@ class _Goods:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self.types = len(instance.speeds.type_names)
-        scopes = len(instance.speeds.scopes)
+        scopes, parts = len(instance.speeds.scopes), instance.nodes.parts
         sizes: list[set[int]] = [{1} for _ in range(self.types)]
         gangs: dict[int, set[tuple[int, int, int]]] = defaultdict(set)
         self.fits: BoolArray = np.any(instance.block_pools > 0, axis=1)
@@ -149,9 +149,11 @@ class _Goods:
             if not self.reachable(option):
                 continue
             for demand in option.demands:
+                devices = demand.block.demand[0]
                 for type_ in demand.block.types:
-                    sizes[type_].add(max(1, demand.block.demand[0]))
-            group = whole_nodes(option)
+                    if devices % parts == 0:
+                        sizes[type_].add(max(1, devices))
+            group = whole_nodes(option, parts)
             if group is not None and 0 < option.scope < scopes - 1:
                 gangs[option.scope].add(group)
         self.level = max(gangs, default=-1)
@@ -235,7 +237,7 @@ class _Goods:
 
     def groups(self, option: Option) -> list[tuple[int, float]]:
         """What a gang of whole nodes takes of node groups."""
-        group = whole_nodes(option)
+        group = whole_nodes(option, self.instance.nodes.parts)
         if group is None or option.scope != self.level:
             return []
         type_, devices, nodes = group
@@ -246,14 +248,18 @@ class _Goods:
         ]
 
 
-def whole_nodes(option: Option) -> tuple[int, int, int] | None:
-    """Type, devices per node and nodes of a gang of several whole nodes of one type; None for any other."""
+def whole_nodes(option: Option, parts: int) -> tuple[int, int, int] | None:
+    """Type, devices per node (in ``parts``) and nodes of a gang of several whole nodes of one type.
+
+    None for any other.
+    """
     if len(option.demands) != 1:
         return None
     block, multiplicity = option.demands[0].block, option.demands[0].multiplicity
-    if multiplicity < 2 or len(block.types) != 1 or block.built_in != block.demand[0] or not block.built_in:
+    whole = block.built_in * parts
+    if multiplicity < 2 or len(block.types) != 1 or whole != block.demand[0] or not whole:
         return None
-    return block.types[0], block.built_in, multiplicity
+    return block.types[0], whole, multiplicity
 
 
 class _Ways:
@@ -351,8 +357,8 @@ class _Places:
         kind_index = {kind: i for i, kind in enumerate(goods.kinds)}
         at = nodes.domain_at[mine, goods.level]
         for i, n in enumerate(mine.tolist()):
-            kind = kind_index.get((int(nodes.type_of[n]), int(nodes.built_in[n])))
-            if kind is None or at[i] == NO_DOMAIN or nodes.capacity[n, 0] != nodes.built_in[n]:
+            kind = kind_index.get((int(nodes.type_of[n]), int(nodes.built_in[n]) * nodes.parts))
+            if kind is None or at[i] == NO_DOMAIN or nodes.capacity[n, 0] != nodes.built_in[n] * nodes.parts:
                 continue
             key = (int(at[i]), kind)
             if key not in number:
@@ -436,11 +442,11 @@ class _Limits:
             queue, mine = limits[name], []
             if queue.device_limit is not None:
                 mine.append(len(most))
-                most.append(float(queue.device_limit))
+                most.append(float(queue.device_limit * instance.nodes.parts))
                 self.type_of.append(-1)
             for type_name, limit in sorted(queue.device_limit_by_type.items()):
                 mine.append(len(most))
-                most.append(float(limit))
+                most.append(float(limit * instance.nodes.parts))
                 self.type_of.append(instance.speeds.type_index[type_name])
             self._of_queue.append(mine)
         self.option_devices = np.zeros((len(instance.distinct), types + 1))

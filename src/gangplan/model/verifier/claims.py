@@ -38,12 +38,18 @@ class Claim(NamedTuple):
         return worth
 
 
-def claims(policy: Policy, owed: Mapping[str, float], standings: Mapping[str, Standing]) -> dict[str, Claim]:
+def claims(
+    policy: Policy,
+    owed: Mapping[str, float],
+    queues: Mapping[str, float],
+    standings: Mapping[str, Standing],
+) -> dict[str, Claim]:
     """The claims of all jobs, by name.
 
     Args:
         policy: which forms, and how much of each.
         owed: by job name: its base weight times what its queue is owed.
+        queues: by job name: what its queue is owed.
         standings: by job name.
     """
     power = policy.fairness_power
@@ -56,7 +62,8 @@ def claims(policy: Policy, owed: Mapping[str, float], standings: Mapping[str, St
         if kind not in parts:
             continue
         form = forms()[kind]
-        for name, claim in _of_form(form, owed, standings, power, middle).items():
+        pressing = owed if form.BY_BASE else queues
+        for name, claim in _of_form(form, pressing, standings, power).items():
             if form.CURVED:
                 curved[name].append((form, parts[kind] * claim))
             else:
@@ -74,7 +81,7 @@ def claims(policy: Policy, owed: Mapping[str, float], standings: Mapping[str, St
 
 
 def _of_form(
-    form: Form, owed: Mapping[str, float], standings: Mapping[str, Standing], power: float, middle: float
+    form: Form, owed: Mapping[str, float], standings: Mapping[str, Standing], power: float
 ) -> dict[str, float]:
     """C of every job: weight times urgency over the median of that."""
     urgency = {name: form.urgency(standing, power) for name, standing in standings.items()}
@@ -88,7 +95,7 @@ def _of_form(
     found = {name: value / scale for name, value in pressing.items()}
     plain = forms()[FairnessForm.WEIGHTS]
     for name in urgency.keys() - with_one.keys():
-        found[name] = owed[name] / middle * plain.urgency(standings[name], power)
+        found[name] = owed[name] / median(owed.values()) * plain.urgency(standings[name], power)
     return found
 
 

@@ -265,12 +265,9 @@ def _claims(
 ) -> dict[str, Claim]:
     """What serving every job is worth under the policy's forms of fairness."""
     policy = round_.policy
-    pressing = bases
+    queues = dict.fromkeys(bases, 1.0)
     if policy.queue_fairness_power and any(q.service_received is not None for q in round_.queues):
-        pressing = {
-            job.name: bases[job.name] * owed.queue_ratio(job) ** policy.queue_fairness_power
-            for job in round_.jobs
-        }
+        queues = {job.name: owed.queue_ratio(job) ** policy.queue_fairness_power for job in round_.jobs}
     standings = {
         job.name: standing(
             job,
@@ -284,7 +281,8 @@ def _claims(
         )
         for job in round_.jobs
     }
-    return claims(policy, pressing, standings)
+    pressing = {name: base * queues[name] for name, base in bases.items()}
+    return claims(policy, pressing, queues, standings)
 
 
 def _reference(job: Job, throughput: Throughput) -> float:

@@ -87,13 +87,13 @@ class Owed:
         groups = [group for group in job.component.task_groups if group.devices_per_task]
         types = {name for group in groups for name in self._throughput.types(group)}
         usable = sum(count for name, count in self._capacity.items() if name in types)
-        asked = sum(group.count * group.devices_per_task for group in groups)
-        return min(float(asked), self.share(job) * usable)
+        asked = math.fsum(group.count * group.device_milli / 1000 for group in groups)
+        return min(asked, self.share(job) * usable)
 
     def equal(self, job: Job) -> float:
         """X-equal of Gavel: work units/s with an equal share of every type on which the job runs."""
         groups = [group for group in job.component.task_groups if group.devices_per_task]
-        asked = sum(group.count * group.devices_per_task for group in groups)
+        asked = math.fsum(group.count * group.device_milli / 1000 for group in groups)
         counts = {group.name: group.count for group in job.component.task_groups}
         share, time, work = self.share(job), [], []
         for name, usable in self._capacity.items():

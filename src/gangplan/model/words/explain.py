@@ -18,7 +18,7 @@ from gangplan.domain.plan import Verdict, VerdictKind
 from gangplan.model.instance.gates import left_alone_until
 from gangplan.model.instance.instance import Instance, JobClass, build_instance
 from gangplan.model.instance.options import Block, Option
-from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits
+from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits, vector
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.program import BoolArray, IntArray
@@ -322,10 +322,12 @@ def _never_fits(instance: Instance, shortage: _Shortage, empty: _Room) -> _Reaso
         for r, resource in enumerate(DIMENSIONS):
             if block.demand[r] > largest[r]:
                 short = block.demand[r] - int(largest[r])
+                unit = instance.nodes.parts if resource == "devices" else 1
                 message = (
-                    f"needs {block.demand[r]:,} {_UNITS[resource]} on one node; "
-                    f"the largest has {int(largest[r]):,}"
+                    f"needs {_amount(block.demand[r], unit)} {_UNITS[resource]} on one node; "
+                    f"the largest has {_amount(int(largest[r]), unit)}"
                 )
+                short = -(-short // unit)
                 code = "TASK_LARGER_THAN_ANY_NODE"
                 return _Reason(VerdictKind.NEVER_FITS, code, message, resource, "node", short)
     beside = "even when all is empty"
@@ -339,6 +341,7 @@ def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason
         return None
     option = min(options, key=lambda o: o.devices)
     short, queue = after.quota_shortfall(job_class, option)
+    short = -(-short // instance.nodes.parts)
     message = f"queue {queue} is short of {_devices(short)} under its limit"
     return _Reason(VerdictKind.HELD_BY_POLICY, "QUEUE_LIMIT", message, "devices", "", short)
 
@@ -358,10 +361,17 @@ def _short(
     if scarce is None:
         return _Reason(kind, code, message, level=level)
     resource, missing = DIMENSIONS[scarce[0]], scarce[1]
+    if resource == "devices":
+        missing = -(-missing // instance.nodes.parts)
     message += (
         f"; short of {_devices(missing) if resource == 'devices' else f'{missing:,} {_UNITS[resource]}'}"
     )
     return _Reason(kind, code, message, resource, level, missing)
+
+
+def _amount(amount: int, unit: int) -> str:
+    """So many units, which may be parts of one."""
+    return f"{amount // unit:,}" if amount % unit == 0 else f"{amount / unit:,g}"
 
 
 def _devices(count: int) -> str:
@@ -375,10 +385,19 @@ class _Room:
         instance: the round as arrays.
         free: shape (nodes, 3), what each node has left.
         able: nodes that take a block at all, shape (nodes,).
+        devices: copies of a block, by its number, that the single devices of every node have room for, shape
+            (nodes,); None: as many as their sum has.
     """
 
-    def __init__(self, instance: Instance, free: IntArray, able: Callable[[Block], BoolArray]) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        free: IntArray,
+        able: Callable[[Block], BoolArray],
+        devices: Callable[[int], IntArray] | None = None,
+    ) -> None:
         self._instance, self._free, self._able = instance, free.clip(0), able
+        self._devices = devices
         self._most: dict[tuple[Block, int], int] = {}
 
     def most(self, block: Block, scope: int) -> int:
@@ -396,7 +415,7 @@ class _Room:
             return None
         if shortage.wanted == 1:
             largest = int(self._free[self._able(block), r].max(initial=0))
-            return r, block.demand[r] - largest
+            return r, max(1, block.demand[r] - largest)  # less than nothing where single devices are too full
         return r, (shortage.wanted - shortage.fitting) * block.demand[r]
 
     def _best(self, block: Block, scope: int, dimensions: Iterable[int]) -> int:
@@ -405,6 +424,8 @@ class _Room:
         for r in dimensions:
             if block.demand[r]:
                 copies = np.minimum(copies, self._free[:, r] // block.demand[r])
+                if r == 0 and self._devices is not None:
+                    copies = np.minimum(copies, self._devices(self._instance.block_index[block]))
         at = self._instance.nodes.domain_at[:, scope]
         inside = (at != NO_DOMAIN) & self._able(block)
         return int(np.bincount(at[inside], weights=copies[inside]).max(initial=0))
@@ -438,7 +459,7 @@ def _free_room(occupancy: Occupancy) -> _Room:
         found[occupancy.block_nodes(instance.block_index[block])] = True
         return found
 
-    return _Room(instance, occupancy.free, able)
+    return _Room(instance, occupancy.free, able, occupancy.device_copies)
 
 
 def _raw_room(instance: Instance) -> _Room:
@@ -449,7 +470,7 @@ def _raw_room(instance: Instance) -> _Room:
 
 def _raw_capacity(instance: Instance) -> IntArray:
     return np.array(
-        [(n.device_count, n.resources.cpu_milli, n.resources.memory_bytes) for n in instance.nodes.nodes],
+        [vector(n.resources, n.device_count * instance.nodes.parts) for n in instance.nodes.nodes],
         dtype=np.int64,
     ).reshape(len(instance.nodes.nodes), 3)
 
@@ -465,6 +486,8 @@ def _admitting(instance: Instance, block: Block, passing: dict[int, BoolArray] |
         able &= np.isin(instance.nodes.type_of, block.types)
     if block.built_in:
         able &= instance.nodes.built_in == block.built_in
+    if block.demand[0] % instance.nodes.parts:
+        able &= instance.nodes.exact
     for f in block.filters:
         if f not in passing:
             group = instance.filters[f]

@@ -26,19 +26,26 @@ def _nodes(instance: Instance) -> list[Notice]:
         if n is None:
             continue
         usable = node.usable_resources
-        limits = (node.usable_device_count, usable.cpu_milli, usable.memory_bytes)
+        limits = (node.usable_device_count * instance.nodes.parts, usable.cpu_milli, usable.memory_bytes)
         for resource, held, limit in zip(
             ("devices", "cpu", "memory"), instance.nodes.held[n].tolist(), limits, strict=True
         ):
             if held > limit:
+                unit = instance.nodes.parts if resource == "devices" else 1
                 found.append(
                     Notice(
                         "NODE_OVER_CAPACITY",
                         f"cluster.nodes[{i}]",
-                        f"{node.name} runs jobs that hold {held:,} {resource} of {limit:,}; no more is added",
+                        f"{node.name} runs jobs that hold {_said(held, unit)} {resource} of "
+                        f"{_said(limit, unit)}; no more is added",
                     )
                 )
     return found
+
+
+def _said(amount: int, unit: int) -> str:
+    """So many units."""
+    return f"{amount // unit:,}" if amount % unit == 0 else f"{amount / unit:,g}"
 
 
 def _queues(instance: Instance) -> list[Notice]:
@@ -53,11 +60,12 @@ def _queues(instance: Instance) -> list[Notice]:
         Notice(
             "QUEUE_OVER_LIMIT",
             f"queues[{i}].device_limit",
-            f"queue {queue.name} holds {held[index[queue.name]]} devices, "
+            f"queue {queue.name} holds {held[index[queue.name]] / instance.nodes.parts:g} devices, "
             f"over its limit of {queue.device_limit}; it gets no more",
         )
         for i, queue in enumerate(instance.round.queues)
-        if queue.device_limit is not None and held[index[queue.name]] > queue.device_limit
+        if queue.device_limit is not None
+        and held[index[queue.name]] > queue.device_limit * instance.nodes.parts
     ]
 
 

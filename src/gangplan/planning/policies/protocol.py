@@ -32,7 +32,10 @@ class How:
 class RoundPolicy(Protocol):
     """Decides one round after another."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
 
     def decide(self, round_: Round, before: RoundResult | None) -> RoundResult | Plan:
         """A plan for the round, bare or with all that the engine answers.

@@ -175,9 +175,11 @@ class _World:
             BrokenPlanError: the plan breaks a rule.
         """
         round_ = present_round(self._history, self._arrivals, state, self._settings.telling)
-        facts = round_facts(round_)
         answer = self._policy.decide(round_, state.answer)
         plan = answer.plan if isinstance(answer, RoundResult) else answer
+        if isinstance(answer, RoundResult):  # a plan is worth what it is under its outlook
+            round_ = replace(round_, outlook=answer.outlook)
+        facts = round_facts(round_)
         verification = verify(round_, plan, facts)
         if not verification.valid:
             raise BrokenPlanError(self._policy.name, state.totals.rounds, verification.violations)

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.planning.scenario.schema import (
     DomainGroup,
@@ -310,7 +311,7 @@ def _jobs(scenario: Scenario) -> Iterator[Problem]:
     queues = {queue.name for queue in scenario.queues}
     groups = {name: group for group in scenario.nodes for name in _node_names(scenario, group)}
     seen: set[str] = set()
-    held: dict[tuple[str, int], str] = {}
+    held: dict[tuple[str, int], tuple[str, bool]] = {}
     for index, job in enumerate(scenario.jobs):
         path: Path = ("jobs", index)
         yield from _pattern(path, job.name, job.count)
@@ -354,6 +355,16 @@ def _roles(path: Path, job: JobClass, scenario: Scenario) -> Iterator[Problem]:
         names.add(role.name)
         if not role.gpus and not role.cpu and not role.memory:
             yield here, "a task that asks for nothing cannot be placed: write `gpus`, `cpu` or `memory`"
+        if role.gpu_milli is not None:
+            if role.gpus != 1 or role.tasks != 1 or (role.counts or [1]) != [1]:
+                yield (
+                    (*here, "gpu_milli"),
+                    "a part is of one device of one task: write `gpus: 1`, no `tasks`",
+                )
+            if role.split != "FREE":
+                yield (*here, "split"), "a part of a device is of no whole node"
+            if len(job.roles) > 1:
+                yield (*here, "gpu_milli"), "beside other groups a part of a device is not supported yet"
         if role.counts is not None and role.tasks not in role.counts:
             yield (*here, "counts"), f"tasks: {role.tasks} is not among the counts it may run with"
         if role.counts is not None and len(set(role.counts)) < len(role.counts):
@@ -389,7 +400,7 @@ def split_where(where: Where, roles: Sequence[str]) -> Iterator[tuple[Path, str,
 
 
 def _running(
-    path: Path, job: JobClass, groups: dict[str, NodeGroup], held: dict[tuple[str, int], str]
+    path: Path, job: JobClass, groups: dict[str, NodeGroup], held: dict[tuple[str, int], tuple[str, bool]]
 ) -> Iterator[Problem]:
     running = job.running
     assert running is not None
@@ -410,9 +421,10 @@ def _running(
     for below, role, node, devices in places:
         spot = (*path, "running", "where", *below)
         yield from _place(spot, roles[role].gpus, devices, groups.get(node))
+        part = roles[role].gpu_milli not in (None, WHOLE_DEVICE)
         for device in devices if isinstance(devices, list) else ():
-            other = held.setdefault((node, device), name)
-            if other != name:
+            other, parts = held.setdefault((node, device), (name, part))
+            if other != name and not (part and parts):
                 yield spot, f"device {device} of {node!r} is held by job {other!r} already"
 
 

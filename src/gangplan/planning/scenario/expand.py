@@ -19,9 +19,11 @@ from gangplan.domain.cluster import (
     Toleration,
 )
 from gangplan.domain.job import (
+    WHOLE_DEVICE,
     Capabilities,
     Component,
     DeadlineKind,
+    DeviceShare,
     Gate,
     Job,
     Running,
@@ -98,7 +100,10 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             nodes=tuple(nodes),
         ),
         accelerators=tuple(
-            AcceleratorType(name, entry.speed) for name, entry in scenario.accelerators.items()
+            AcceleratorType(
+                name, entry.speed, None if entry.price is None else round(entry.price * 1_000_000)
+            )
+            for name, entry in scenario.accelerators.items()
         ),
         queues=tuple(
             Queue(queue.name, queue.parent, queue.limit, dict(queue.limits), queue.weight, queue.received)
@@ -235,6 +240,7 @@ def _task_group(group: Group) -> TaskGroup:
         count=group.tasks,
         allowed_counts=tuple(sorted(group.counts)) if group.counts is not None else (group.tasks,),
         devices_per_task=group.gpus,
+        device_share=_share(group),
         resources_per_task=Resources(group.cpu, group.memory),
         accelerator_types=tuple(group.types),
         profile=group.profile,
@@ -242,6 +248,11 @@ def _task_group(group: Group) -> TaskGroup:
         node_selector=dict(group.selector),
         tolerations=tuple(_toleration(toleration) for toleration in group.tolerations),
     )
+
+
+def _share(group: Group) -> DeviceShare | None:
+    """The part of its device that a task takes; None: all of it."""
+    return DeviceShare(group.gpu_milli) if group.gpu_milli not in (None, WHOLE_DEVICE) else None
 
 
 def placements(where: Where, roles: Sequence[Group]) -> tuple[TaskPlacement, ...]:
@@ -254,7 +265,9 @@ def placements(where: Where, roles: Sequence[Group]) -> tuple[TaskPlacement, ...
             found.append(TaskPlacement(role, node, devices))
         else:
             tasks = len(devices) // by_name[role].gpus
-            found.append(TaskPlacement(role, node, tasks, tuple(sorted(devices))))
+            share = _share(by_name[role])
+            parts = () if share is None else (share,) * len(devices)
+            found.append(TaskPlacement(role, node, tasks, tuple(sorted(devices)), parts))
     return tuple(sorted(found, key=lambda placement: (order[placement.group], placement.node)))
 
 

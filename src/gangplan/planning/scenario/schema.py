@@ -126,9 +126,11 @@ class Accelerator(Part):
 
     Attributes:
         speed: work per second of one device where a job brings no profile; the reference device has 1.
+        price: of one device for an hour, in any currency, to the millionth; None: free.
     """
 
     speed: Positive = 1.0
+    price: NonNegative | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -136,8 +138,8 @@ class Accelerator(Part):
         return {"speed": value} if isinstance(value, int | float) else value
 
     @model_serializer(mode="plain")
-    def _to_number(self) -> float:
-        return self.speed
+    def _to_number(self) -> float | dict[str, float]:
+        return self.speed if self.price is None else {"speed": self.speed, "price": self.price}
 
 
 class DomainGroup(Part):
@@ -300,6 +302,7 @@ class PolicyPart(Part):
     deadline_weight: NonNegative = _DEFAULTS.deadline_weight
     locality_weight: NonNegative = _DEFAULTS.locality_weight
     switching_weight: NonNegative = _DEFAULTS.switching_weight
+    cost_weight: NonNegative = _DEFAULTS.cost_weight
     tracking_weight: NonNegative = _DEFAULTS.tracking_weight
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit
     minimum_run: Duration = _DEFAULTS.minimum_run_seconds
@@ -366,6 +369,7 @@ class Tasks(Part):
         counts: every number of tasks it may run with, as a list or ``{min: 2, max: 8}``; by default only
             ``tasks``.
         gpus: devices of each task.
+        gpu_milli: thousandths of its one device that the job's one task takes; None: all of it.
         cpu: CPUs of each task.
         memory: bytes of each task.
         types: accelerator types it may run on; empty: any.
@@ -378,6 +382,7 @@ class Tasks(Part):
     tasks: Count = 1
     counts: Counts | None = None
     gpus: Annotated[Whole, Field(le=4096)] = 0
+    gpu_milli: Annotated[Whole, Field(ge=1, le=1000)] | None = None
     cpu: Cpu = 0
     memory: Memory = 0
     types: list[Name] = []
@@ -528,13 +533,14 @@ class OpenbSource(Part):
     Attributes:
         nodes: node list; a path relative to the scenario file.
         pods: pod list; likewise.
-        fractional: ``refuse`` pods that ask for part of a GPU, or count each as a ``whole`` one.
+        fractional: ``refuse`` pods that ask for part of a GPU, count each as a ``whole`` one, or give
+            each its ``share``.
     """
 
     format: Literal["openb"]
     nodes: str | None = None
     pods: str | None = None
-    fractional: Literal["refuse", "whole"] = "refuse"
+    fractional: Literal["refuse", "whole", "share"] = "refuse"
 
     @model_validator(mode="after")
     def _something(self) -> Self:

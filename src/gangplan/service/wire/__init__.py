@@ -4,7 +4,7 @@ Reading gives every violation at once; writing gives a message that reads back a
 """
 
 from gangplan.service.wire.planned import planned_names
-from gangplan.service.wire.read_answer import read_plan, read_result
+from gangplan.service.wire.read_answer import read_followed_outlook, read_plan, read_result
 from gangplan.service.wire.read_round import read_round_request, read_validate_plan_request
 from gangplan.service.wire.write_answer import write_plan, write_result
 from gangplan.service.wire.write_parameters import write_parameters
@@ -13,6 +13,7 @@ from gangplan.service.wire.write_round import write_round
 
 __all__ = [
     "planned_names",
+    "read_followed_outlook",
     "read_plan",
     "read_result",
     "read_round_request",

@@ -48,6 +48,9 @@ THROUGHPUT = 1e15
 WORK = 1e18
 """Most work units."""
 
+PRICE_MICROS = 10**15
+"""Highest price of a device for an hour: a billion of the currency."""
+
 SIZE_EXPONENT = 4.0
 """Largest gamma."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import MappingProxyType
 
+from gangplan.domain.outlook import Outlook
 from gangplan.domain.plan import (
     Action,
     ActionKind,
@@ -54,6 +55,20 @@ def read_plan(message: round_pb2.PlanRoundResponse | plan_pb2.Plan) -> Plan:
     plan = read_actions(message, path, fields)
     fields.raise_violations()
     return plan
+
+
+def read_followed_outlook(message: round_pb2.PlanRoundResponse) -> Outlook | None:
+    """The outlook under which the plan of an answer is worth what it says; None: none.
+
+    Raises:
+        InvalidInputError: it is no outlook.
+    """
+    if not message.HasField("outlook"):
+        return None
+    fields = Fields()
+    outlook = read_outlook(message.outlook, "outlook.", fields)
+    fields.raise_violations()
+    return outlook
 
 
 def read_result(message: round_pb2.PlanRoundResponse) -> RoundResult:

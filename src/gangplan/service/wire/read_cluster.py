@@ -136,7 +136,12 @@ def read_accelerators(
         fields.unique(seen, name, f"{here}name")
         speed = message.relative_speed if message.HasField("relative_speed") else 1.0
         speed = fields.real(speed, here, "relative_speed", limits.SMALLEST_FACTOR, limits.LARGEST_FACTOR)
-        catalogue.append(AcceleratorType(name, speed))
+        price = None
+        if message.HasField("price_micros_per_hour"):
+            price = fields.integer(
+                message.price_micros_per_hour, here, "price_micros_per_hour", 0, limits.PRICE_MICROS
+            )
+        catalogue.append(AcceleratorType(name, speed, price))
     return tuple(catalogue)
 
 

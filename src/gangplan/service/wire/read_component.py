@@ -10,6 +10,7 @@ from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
 from gangplan.service.wire.read_cluster import TAINT_EFFECTS, read_resources
+from gangplan.service.wire.read_share import read_share
 from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
 
@@ -124,6 +125,13 @@ def _read_component(message: job_pb2.Component, path: str, known: Known, fields:
         here = f"{path}task_groups[{index}]."
         groups.append(_read_group(group, here, known, fields))
         fields.unique(seen, groups[-1].name, f"{here}name")
+    if len(groups) > 1:
+        for index, one in enumerate(groups):
+            if one.device_share is not None:
+                fields.refuse_planned(
+                    f"{path}task_groups[{index}].device_share",
+                    "a part of a device for one of several task groups is not supported yet",
+                )
     locality = message.locality
     required, preferred = locality.required_level or None, locality.preferred_level or None
     fields.known(required, known.scopes, path, "locality.required_level", "level")
@@ -154,6 +162,17 @@ def _read_group(message: job_pb2.TaskGroup, path: str, known: Known, fields: Fie
     split = _SPLITS.get(message.split, TaskSplit.FREE)
     if split is TaskSplit.WHOLE_NODES and message.devices_per_task == 0:
         fields.refuse(f"{path}split", "WHOLE_NODES is for tasks with devices")
+    share = None
+    if message.HasField("device_share"):
+        share = read_share(message.device_share, f"{path}device_share", fields)
+        if message.devices_per_task != 1:
+            fields.refuse(f"{path}devices_per_task", "must be 1 beside device_share")
+        if count != 1 or allowed != (1,):
+            fields.refuse_planned(
+                f"{path}device_share", "parts of devices for several tasks are not supported yet"
+            )
+        if split is TaskSplit.WHOLE_NODES:
+            fields.refuse(f"{path}split", "WHOLE_NODES does not go with device_share")
     return TaskGroup(
         name=fields.name(message.name, path, "name") if message.name else DEFAULT_GROUP,
         count=count,
@@ -168,6 +187,7 @@ def _read_group(message: job_pb2.TaskGroup, path: str, known: Known, fields: Fie
             _read_toleration(toleration, f"{path}tolerations[{index}].", fields)
             for index, toleration in enumerate(message.tolerations)
         ),
+        device_share=share,
     )
 
 

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from gangplan.domain.cluster import DeviceReporting, Node
-from gangplan.domain.job import Running, TaskPlacement
+from gangplan.domain.job import WHOLE_DEVICE, DeviceShare, Running, TaskPlacement
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_cluster import are_indices, check_indices
+from gangplan.service.wire.read_share import read_share
 from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
 
+_PARTS = "\nparts"
+"""Stands after a node's name where its devices are held in parts; no name has a line's end."""
 _running, _placement = twin_maker(Running), twin_maker(TaskPlacement)
 
 
@@ -35,7 +38,8 @@ def read_running(
         path: where it stands.
         groups: the job's task groups.
         nodes: the cluster's nodes by name.
-        taken: path of the placement that holds a device, by node and index; added to.
+        taken: path of the placement that holds a device, by node and index; of parts under the node's name
+            and :data:`_PARTS`; added to.
         fields: collects what is wrong.
     """
     if not message.placements:
@@ -58,6 +62,21 @@ def read_running(
         if node is None:
             continue
         held = taken.setdefault(node.name, {})
+        if placement.shares:  # parts may be of one device; together too much of it is the state of the world
+            for device in sorted(devices & held.keys()):
+                fields.refuse(
+                    f"{here}.devices",
+                    f"device {device} of node {node.name!r} is also held, all of it, at {held[device]}",
+                )
+            parts = taken.setdefault(node.name + _PARTS, {})
+            for device in devices:
+                parts.setdefault(device, here)
+            continue
+        for device in sorted(devices & taken.get(node.name + _PARTS, {}).keys()):
+            first = taken[node.name + _PARTS][device]
+            fields.refuse(
+                f"{here}.devices", f"device {device} of node {node.name!r} is also held, a part, at {first}"
+            )
         if held.keys().isdisjoint(devices):
             held.update(dict.fromkeys(devices, here))
             continue
@@ -103,5 +122,24 @@ def read_placements(
             )
         seen.add((group, node))
         tasks = fields.integer(message.tasks, here, ".tasks", 1, limits.TASKS)
-        placements.append(_placement(group, node, tasks, tuple(sorted(message.devices[:])), ()))
+        devices: tuple[int, ...] = tuple(sorted(message.devices[:]))
+        shares: tuple[DeviceShare, ...] = ()
+        if message.shares:
+            devices, shares = _read_parts(message, here, fields)
+        placements.append(_placement(group, node, tasks, devices, shares))
     return tuple(placements)
+
+
+def _read_parts(
+    message: job_pb2.TaskPlacement, path: str, fields: Fields
+) -> tuple[tuple[int, ...], tuple[DeviceShare, ...]]:
+    """Devices, ascending, and what of each; nothing where it is all of all."""
+    shares = [
+        read_share(share, f"{path}.shares[{index}]", fields) for index, share in enumerate(message.shares)
+    ]
+    if len(shares) != len(message.devices):
+        counts = f"{len(shares)} entries for {len(message.devices)} devices"
+        fields.refuse(f"{path}.shares", f"has {counts}; give mode and compute_milli of each")
+    pairs = sorted(zip(message.devices, shares, strict=False), key=lambda pair: pair[0])
+    parts = tuple(share or DeviceShare(WHOLE_DEVICE) for _, share in pairs)
+    return tuple(device for device, _ in pairs), parts if any(shares) else ()

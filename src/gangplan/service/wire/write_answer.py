@@ -8,6 +8,7 @@ from typing import Any
 from gangplan.domain.plan import Claim, Plan, Quality, RoundResult, Stage, TierQuality, Verdict, gaps
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration, write_seconds
+from gangplan.service.wire.write_job import write_placements
 from gangplan.service.wire.write_outlook import write_outlook
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
@@ -69,10 +70,7 @@ def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
             throughput=action.throughput,
             kind=kinds[action.kind.name],
         )
-        for placement in action.placements:
-            written.placements.add(
-                group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
-            )
+        write_placements(action.placements, written.placements)
         if action.depends_on:
             written.depends_on.extend(action.depends_on)
         if action.beneficiaries:
@@ -94,10 +92,7 @@ def write_claims(claims: Iterable[Claim], messages: Any) -> None:
     """Add claims on places that stops are freeing."""
     for claim in claims:
         written = messages.add(job=claim.job, freed_by=claim.freed_by)
-        for placement in claim.placements:
-            written.placements.add(
-                group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
-            )
+        write_placements(claim.placements, written.placements)
         write_seconds(claim.expires_at, written.expires_at)
 
 

@@ -48,7 +48,11 @@ def write_cluster(cluster: Cluster, message: cluster_pb2.Cluster, *, compact: bo
 
 def write_accelerator(accelerator: AcceleratorType) -> accelerator_pb2.AcceleratorType:
     """An entry of the catalogue."""
-    return accelerator_pb2.AcceleratorType(name=accelerator.name, relative_speed=accelerator.relative_speed)
+    return accelerator_pb2.AcceleratorType(
+        name=accelerator.name,
+        relative_speed=accelerator.relative_speed,
+        price_micros_per_hour=accelerator.price_micros_per_hour,
+    )
 
 
 def write_resources(resources: Resources) -> resources_pb2.Resources:

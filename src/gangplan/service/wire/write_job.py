@@ -10,15 +10,17 @@ from gangplan.domain.job import (
     Capabilities,
     Component,
     DeadlineKind,
+    DeviceShare,
     Job,
     Running,
     TaskGroup,
+    TaskPlacement,
     TaskSplit,
     ThroughputProfile,
 )
 from gangplan.service.wire.times import write_seconds
 from gangplan.service.wire.write_cluster import TAINT_EFFECTS
-from gangplan.v1 import job_pb2
+from gangplan.v1 import accelerator_pb2, job_pb2
 
 _SPLITS = {
     TaskSplit.FREE: job_pb2.TASK_SPLIT_FREE,
@@ -119,6 +121,8 @@ def _write_group(group: TaskGroup, message: job_pb2.TaskGroup) -> None:
     if group.allowed_counts != (group.count,):
         message.allowed_counts.extend(group.allowed_counts)
     message.devices_per_task = group.devices_per_task
+    if group.device_share is not None:
+        write_share(group.device_share, message.device_share)
     if group.accelerator_types:
         message.accelerator_types.extend(group.accelerator_types)
     if group.profile is not None:
@@ -133,6 +137,22 @@ def _write_group(group: TaskGroup, message: job_pb2.TaskGroup) -> None:
         message.resources_per_task.memory_bytes = group.resources_per_task.memory_bytes
 
 
+def write_share(share: DeviceShare, message: accelerator_pb2.DeviceShare) -> None:
+    """Fill in a part of a device."""
+    message.mode = accelerator_pb2.SHARING_MODE_TIME_SLICED
+    message.compute_milli = share.compute_milli
+
+
+def write_placements(placements: Iterable[TaskPlacement], messages: Any) -> None:
+    """Add placements, one for each."""
+    for placement in placements:
+        written = messages.add(
+            group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
+        )
+        for share in placement.shares:
+            write_share(share, written.shares.add())
+
+
 def _write_toleration(toleration: Toleration, message: job_pb2.Toleration) -> None:
     message.key = toleration.key or ""
     if toleration.value is not None:
@@ -143,10 +163,7 @@ def _write_toleration(toleration: Toleration, message: job_pb2.Toleration) -> No
 
 def _write_running(running: Running, message: job_pb2.Running) -> None:
     message.SetInParent()
-    for placement in running.placements:
-        message.placements.add(
-            group=placement.group, node=placement.node, tasks=placement.tasks, devices=placement.devices
-        )
+    write_placements(running.placements, message.placements)
     if running.started_at is not None:
         write_seconds(running.started_at, message.started_at)
     if running.checkpoint_age_seconds is not None:

@@ -20,6 +20,7 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             deadline=policy_pb2.DeadlineTerm(weight=policy.deadline_weight),
             locality=policy_pb2.LocalityTerm(weight=policy.locality_weight),
             switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
+            cost=policy_pb2.CostTerm(weight_per_micro=policy.cost_weight),
             tracking=policy_pb2.TrackingTerm(weight=policy.tracking_weight),
         ),
         churn_limits=policy_pb2.ChurnLimits(

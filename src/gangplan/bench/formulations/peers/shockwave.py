@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.bench.formulations.assemble import assemble
 from gangplan.bench.formulations.peers import crowd
+from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program
 

@@ -62,3 +62,32 @@ def _mean(rows: Sequence[Row], name: str, form: str, unit: float = 1.0) -> str:
     if not values:
         return ""
     return format(unit * statistics.fmean([v for v, _ in values], [float(n) for _, n in values]), form)
+
+
+def yardstick(rows: Sequence[Row]) -> Section | None:
+    """Policies beside the exact window, in its own measures."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["kind"] == "histories" and row.get("weighted_rounds") is not None:
+            groups.setdefault((group_of(row["instance"]), str(row["who"])), []).append(row)
+    lines = [
+        (
+            *key,
+            str(sum(row["histories"] for row in mine)),
+            _mean(mine, "weighted_rounds", ".1f"),
+            _mean(mine, "static_rho_worst", ".3f"),
+            _mean(mine, "window_bound", ".3f"),
+            str(sum(row["window_proved"] for row in mine)) if "window_proved" in mine[0] else "",
+        )
+        for key, mine in groups.items()
+    ]
+    if not lines:
+        return None
+    return Section(
+        "Beside the exact window",
+        Table(("histories", "who", "n", "weighted rounds", "worst rho", "bound", "proved"), tuple(lines)),
+        "Means over n histories, ends counted in whole rounds, and rho by a denominator that no policy "
+        "changes: the share that a job has when all jobs of the history contend. `bound`: no policy, "
+        "whatever it knows, has a lower mean of weighted rounds (window-completion) or of worst rho "
+        "(window-rho).",
+    )

@@ -1,0 +1,53 @@
+"""Cost: what the devices in use are paid for.
+
+Minus the price of the devices that a job holds after the plan, by accelerator type, in millionths of the
+caller's currency for an hour; a type without a price is free, and a part of a device costs that part. The
+weight says what money is worth: with ``1e-7`` an hour of the reference device's work is worth 10 units of the
+currency, and a job whose devices cost more than its work is worth waits. Prices per type beside throughput
+are those of Gavel's cost policies (Narayanan et al., OSDI 2020, section 4.2), as a term among the others.
+
+The price goes by the hour, not by the round, so that the weight means the same whatever a round's length: one
+GPU-equivalent is one reference device at work for this round.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gangplan.domain.policy import Policy
+    from gangplan.model.instance.table import OptionTable
+    from gangplan.model.program import FloatArray
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.outcome import Outcome
+
+NAME = "cost"
+UNIT = "millionths of the currency for an hour"
+SPREAD_OVER_HORIZON = False
+
+
+def weight(policy: Policy) -> float:
+    """``policy.cost_weight``."""
+    return policy.cost_weight
+
+
+def coefficients(table: OptionTable) -> FloatArray:
+    """Raw values by row of the option table: minus the price."""
+    return -table.price
+
+
+def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
+    """Minus the price of the devices that the job holds, group by group."""
+    if not facts.round.policy.cost_weight:
+        return 0.0
+    prices = facts.once(_prices)
+    paid = 0.0
+    for group in outcome.job.component.task_groups:
+        if group.device_milli and group.name in outcome.types:
+            devices = outcome.counts[group.name] * group.device_milli / 1000
+            paid += devices * prices.get(outcome.types[group.name], 0)
+    return -paid
+
+
+def _prices(facts: RoundFacts) -> dict[str, int]:
+    return {entry.name: entry.price_micros_per_hour or 0 for entry in facts.round.accelerators}

@@ -1,0 +1,49 @@
+"""The engine with its look-ahead: each round's best plan that follows a fluid plan of what is to come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gangplan.domain.plan import RoundResult
+from gangplan.domain.round import Round
+from gangplan.engine.budget import Budget
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.practice import compile_loops
+from gangplan.engine.round import plan_round
+from gangplan.planning.policies.protocol import How
+
+NAME = "tracking"
+ABOUT = "gangplan's plan of each round, following a fluid plan of all that is known; prices carried over"
+
+_SHARE = 0.5
+"""Share of a round's budget for the look-ahead, where there is a budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """Plans each round along an outlook made from the one before.
+
+    Attributes:
+        how: pipeline and budget.
+        name: of the policy.
+    """
+
+    how: How
+    name: str = NAME
+
+    def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
+        """See :meth:`RoundPolicy.decide`."""
+        limit = self.how.time_budget_seconds
+        parameters = PlanParameters(pipeline=self.how.pipeline, seed=self.how.seed, look_ahead_share=_SHARE)
+        if limit is not None:
+            parameters = replace(parameters, time_budget_seconds=limit)
+        if before is not None:
+            parameters = replace(parameters, warm_start=before.warm_start)
+            round_ = replace(round_, outlook=before.outlook)
+        compile_loops()
+        return plan_round(round_, parameters, runner=self.how.runner, budget=Budget(limit))
+
+
+def make(how: How) -> Tracking:
+    """The policy."""
+    return Tracking(how)
