@@ -136,7 +136,7 @@ class _Room:
             if (
                 queue.device_limit is not None
                 and by_type
-                and (sum(held.values()) + sum(by_type.values()) > queue.device_limit)
+                and (sum(held.values()) + sum(by_type.values()) > queue.device_limit * WHOLE_DEVICE)
             ):
                 return False
             for kind, limit in queue.device_limit_by_type.items():
