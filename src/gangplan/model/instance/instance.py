@@ -41,6 +41,7 @@ from gangplan.model.instance.standing import build_standings
 from gangplan.model.instance.throughput import Speeds, build_speeds
 from gangplan.model.instance.weights import Weights, base_weights, build_weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
+from gangplan.twins import twin_maker
 
 SPLIT_COLUMNS = 192
 """Pools whose rows are not exact are split into their nodes while that adds at most so many columns, and"""
@@ -68,6 +69,9 @@ class JobClass:
     kept: bool
     must_stay: bool
     must_run: bool
+
+
+_job_class = twin_maker(JobClass)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,6 +300,8 @@ def _members(
             )
         grouped.setdefault(key, []).append(j)
     for members in grouped.values():
+        if len(members) == 1:
+            continue
         members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
     return list(grouped.values())
 
@@ -337,14 +343,14 @@ def _classes(
         kept = alike[0] in placements
         must_run = kept and not job.capabilities.pausable
         classes.append(
-            JobClass(
-                jobs=tuple(alike),
-                start=begin,
-                stop=end,
-                queue=queue_index[job.queue],
-                kept=kept,
-                must_stay=must_run and begin == end,
-                must_run=must_run,
+            _job_class(
+                tuple(alike),
+                begin,
+                end,
+                queue_index[job.queue],
+                kept,
+                must_run and begin == end,
+                must_run,
             )
         )
     return tuple(classes), entries
