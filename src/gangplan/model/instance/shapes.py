@@ -385,8 +385,8 @@ class _Register:
         index = np.full(apart.shape, -1, dtype=np.int64)
         for o, option in enumerate(structure.options):
             rows = np.flatnonzero(keep[:, o])
-            for mask in np.unique(apart[rows, o]).tolist():
-                scopes = tuple(s for s in range(mask.bit_length()) if mask >> s & 1)
+            for mask in sorted(set(apart[rows, o].tolist())):
+                scopes = tuple([s for s in range(mask.bit_length()) if mask >> s & 1])
                 index[rows[apart[rows, o] == mask], o] = self._number(replace(option, apart=scopes))
         return index
 

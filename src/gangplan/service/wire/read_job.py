@@ -111,10 +111,10 @@ def _read_job(
         else:
             fields.refuse(f"{path}deadline.time", "must be set in a deadline")
     restart = 0.0
-    if message.HasField("interruption_cost") and message.interruption_cost.HasField("restart_time"):
-        restart = fields.duration(
-            message.interruption_cost.restart_time, path, "interruption_cost.restart_time"
-        )
+    if message.HasField("interruption_cost"):
+        cost = message.interruption_cost
+        if cost.HasField("restart_time"):
+            restart = fields.duration(cost.restart_time, path, "interruption_cost.restart_time")
     component = components.read(message.components, path)
     running: Running | None = None
     if message.HasField("running"):
