@@ -132,17 +132,16 @@ def _held_twice(reading: Reading, touched: Container[str]) -> set[str]:
     for change in reading.changed.values():
         for (_, node), held in change.after.items():
             if held.devices and node in touched:
-                seen = different.get(node)
-                if seen is None:
-                    different[node], held_there[node] = set(held.devices), len(held.devices)
-                else:
-                    seen |= held.devices
+                if node in different:
+                    different[node].update(held.devices)
                     held_there[node] += len(held.devices)
+                else:
+                    different[node], held_there[node] = set(held.devices), len(held.devices)
     pinned = reading.facts.once(_pinned)
     for node, seen in different.items():
         for name, devices, _ in pinned.get(node, ()):
             if name not in reading.changed:
-                seen |= devices
+                seen.update(devices)
                 held_there[node] += len(devices)
     return {node for node, seen in different.items() if len(seen) != held_there[node]}
 
