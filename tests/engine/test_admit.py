@@ -58,6 +58,18 @@ def test_what_takes_longer_than_there_is_time_is_refused_with_the_date_that_it_n
     assert found.earliest_deadline == pytest.approx(2 * HOUR, rel=0.02)
 
 
+def test_deadlines_that_cannot_be_met_anyway_are_not_the_jobs_fault():
+    found = asked(ONE, due("x", 5, 2.0), due("y", 1, 0.1))
+    assert found.answer is Admission.NO
+    assert "as it is" in found.message
+    assert found.earliest_deadline is None
+
+
+def test_a_deadline_that_has_passed_counts_no_more():
+    late = job("x", gpus=8, work_left=8 * HOUR, deadline=0.0)
+    assert asked(ONE, late, due("y", 1, 0.5)).answer is Admission.YES
+
+
 def test_what_fits_nowhere_is_refused_for_good():
     found = asked(ONE, due("y", 16, 0.1, required="node"))
     assert found.answer is Admission.NO

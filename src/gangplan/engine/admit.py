@@ -23,7 +23,7 @@ CONDITIONS = (
     "work left, throughputs and restart times are as stated",
     "nothing else is started on what the schedule uses",
 )
-_PRECISE = 0.01
+_PRECISE = 0.002
 """The earliest date that is not refuted is found to within this share of its distance."""
 _MOST_DOUBLINGS = 12
 _PROOF_SHARE = 0.5
@@ -41,10 +41,14 @@ class _Case:
     budget: Budget
     cancellation: Cancellation | None
 
-    def refuted(self, deadline: float) -> bool:
-        """Whether no schedule meets all deadlines, the job's being ``deadline``; proved."""
+    def refuted(self, deadline: float | None) -> bool:
+        """Whether no schedule meets all deadlines, the job's at ``deadline`` or without the job; proved."""
         now = self.round.now
-        due = {**self.due, self.job: deadline}
+        due = {name: at for name, at in self.due.items() if name != self.job}
+        if deadline is not None:
+            due[self.job] = deadline
+        if not due:
+            return False
         jobs = [self.instance.job_index[name] for name in sorted(due)]
         found = deadlines_programme(
             self.instance,
@@ -74,9 +78,10 @@ def admit(
 ) -> AdmissionVerdict:
     """Whether the waiting ``job`` can meet its deadline beside all others that have one.
 
-    A deadline counts when its job's work left is known. YES carries a schedule of verified plans; NO is
-    proved by linear programming, whoever stops for it, and comes with the earliest date that is not refuted.
-    What is neither is NOT_PROVED: a schedule may exist, but none was found.
+    A deadline counts when its job's work left is known; one of another job that has passed counts no more.
+    YES carries a schedule of verified plans; NO is proved by linear programming, whoever stops for it, and
+    comes with the earliest date that is not refuted. What is neither is NOT_PROVED: a schedule may exist, but
+    none was found.
 
     Args:
         round_: what is there now, the job among its jobs.
@@ -112,7 +117,10 @@ def _due(round_: Round, name: str) -> dict[str, float]:
     found = {
         job.name: job.deadline
         for job in round_.jobs
-        if job.deadline is not None and job.work_left is not None and job.work_left > 0.0
+        if job.deadline is not None
+        and job.work_left is not None
+        and job.work_left > 0.0
+        and (job.name == name or job.deadline > round_.now)
     }
     mine = next((job for job in round_.jobs if job.name == name), None)
     why = None
@@ -135,6 +143,10 @@ def _ready(round_: Round, name: str, now: float) -> float:
 
 def _no(case: _Case, deadline: float) -> AdmissionVerdict:
     """NO, with the earliest date that is not refuted."""
+    if case.refuted(None):
+        return AdmissionVerdict(
+            case.job, Admission.NO, "the deadlines of the others cannot all be met as it is"
+        )
     others = "" if len(case.due) == 1 else f" beside {len(case.due) - 1} other deadlines"
     message = f"no schedule meets its deadline{others}, whoever gives way"
     low, distance = deadline, max(deadline - case.round.now, case.round.round_seconds)

@@ -96,7 +96,7 @@ def find_witness(
         if len(steps) == MOST_STEPS or any(now >= due[name] for name in due if name in here):
             return None
         step = _step_round(round_, now, here, due, reference)
-        answer = plan_round(step, PlanParameters(pipeline="greedy"), budget=Budget(None))
+        answer = plan_round(step, PlanParameters(pipeline="greedy"), budget=budget.less(0.0))
         actions = {action.job: action for action in answer.plan.actions}
         ends = {name: _end(course, actions.get(name), now) for name, course in here.items()}
         until = min(now + step.round_seconds, *(end for end in ends.values() if end > now))
