@@ -26,9 +26,8 @@ def admit(
 
     A yes comes with a schedule that the verifier accepted, a no is proved. Exits with 0 for a yes, else 4.
     """
-    from google.protobuf import json_format
-
     from gangplan.cli.inputs import read_input
+    from gangplan.client.documents import document_of
     from gangplan.domain.admission import Admission
     from gangplan.engine.admit import admit as asked
     from gangplan.engine.budget import Budget
@@ -37,7 +36,7 @@ def admit(
     given = read_input(file, at)
     found = asked(given.round, job, budget=Budget(given.parameters.time_budget_seconds))
     if output is not Format.TABLE:
-        print_document(json_format.MessageToDict(write_admission(found)), output)
+        print_document(document_of(write_admission(found)), output)
     else:
         print(f"{job}: {found.answer.value.replace('_', ' ')}: {found.message}")
         for name in found.giving_way:
