@@ -62,6 +62,7 @@ def test_version(gangplan: Any) -> None:
         ["serve"],
         ["solve"],
         ["check"],
+        ["admit"],
         ["solvers"],
         ["scenario"],
         ["scenario", "expand"],
@@ -161,6 +162,16 @@ def test_a_signal_during_the_warm_up_ends_the_service_well(tmp_path: Path) -> No
     assert process.returncode == DONE
     assert printed == ""
     assert "stopped" in log
+
+
+def test_admit_says_yes_with_a_schedule_and_no_with_a_date(gangplan: Any) -> None:
+    scenario = Path(__file__).parents[2] / "scenarios" / "deadline.yaml"
+    done = gangplan("admit", scenario, "--job", "c-urgent", "-o", "json")
+    assert json.loads(done.stdout)["answer"] in ("ADMISSION_NO", "ADMISSION_NOT_PROVED"), done.stderr
+    assert done.returncode == VIOLATED
+    done = gangplan("admit", scenario, "--job", "a-hopeless")
+    assert done.stdout.startswith("a-hopeless: NO: ")
+    assert gangplan("admit", scenario, "--job", "nobody").returncode == INVALID_INPUT
 
 
 def test_check_finds_an_own_plan_valid_and_a_broken_one_not(

@@ -164,3 +164,21 @@ def test_a_policy_is_told_what_the_setting_says(seed: int) -> None:
                 else:
                     assert job.work_left is not None
                     assert 0.035 * work - CLOSE <= job.work_left <= 1.3 * work - job.work_done + CLOSE
+
+
+def test_generated_histories_show_what_the_properties_are_about() -> None:
+    """Evictions, moves, resizes, crashes and lost work occur, and nobody's rho is out of this world."""
+    found = []
+    for seed in range(12):
+        history = histories.small(seed)
+        node, start = history.template.cluster.nodes[0].name, history.template.now
+        history = replace(history, failures=(Failure(node, start + 700.0, start + 800.0),))
+        found.append(measure(play(history, policies.make("myopic"))))
+    assert sum(one.evictions > 0 for one in found) >= 6
+    assert sum(one.moves > 0 for one in found) >= 6
+    assert sum(one.resizes > 0 for one in found) >= 1
+    assert sum(one.forced > 0 for one in found) >= 6
+    assert sum(one.lost_gpu_hours > 0 for one in found) >= 6
+    for one in found:
+        assert one.rho is not None
+        assert 0.1 < one.rho.mean <= one.rho.p99 <= one.rho.worst < 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,14 +13,18 @@ from hypothesis import strategies as st
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
 from gangplan.domain.job import Component, Job, TaskGroup
 from gangplan.domain.round import Round
+from gangplan.model.program import SolveParameters
 from gangplan.planning import policies
 from gangplan.planning.rounds.history import Arrival, History
 from gangplan.planning.rounds.loop import play
 from gangplan.planning.window import Follow, Goal, Grain, Window, judge, plan_window, window_of
+from gangplan.planning.window.programme import formulate, lay_out
 from gangplan.planning.window.ways import WindowJob
+from gangplan_solvers import catalog
 
 D = 100.0
 CLOSE = 1e-5
+FAMILIES = {"one_way", "capacity", "starts", "progress", "worst_rho", "deadline"}
 
 
 @st.composite
@@ -158,3 +163,37 @@ def test_two_jobs_that_each_need_most_of_the_time_cannot_both_meet_their_deadlin
     for grain in Grain:
         found = plan_window(window_of(History(template, arrivals), 6, grain), Goal.DEADLINES)
         assert (found.value, found.bound, found.proved) == (1.0, pytest.approx(1.0), True)
+
+
+def alone(*, devices: tuple[int, ...] = (1,), jobs: int = 1, work: float = 1.0, **more: float) -> Window:
+    """Alike jobs of one device, so many rounds of work each, on nodes of one type; three rounds."""
+    nodes = tuple(Node(f"n{i}", accelerator_type="A", device_count=count) for i, count in enumerate(devices))
+    template = Round(round_seconds=D, cluster=Cluster(nodes=nodes), accelerators=(AcceleratorType("A"),))
+    arrivals = tuple(Arrival(Job(f"j{i}", submit_time=0.0, **more), work * D) for i in range(jobs))
+    return window_of(History(template, arrivals), 3)
+
+
+@pytest.mark.parametrize(
+    ("family", "goal", "window"),
+    [
+        ("one_way", Goal.COMPLETION, alone(devices=(1, 1), work=2.0)),
+        ("capacity", Goal.COMPLETION, alone(jobs=2)),
+        ("starts", Goal.COMPLETION, alone(restart_seconds=20.0)),
+        ("progress", Goal.COMPLETION, alone(work=2.0)),
+        ("worst_rho", Goal.WORST_RHO, alone(jobs=2)),
+        ("deadline", Goal.DEADLINES, alone(jobs=2, work=1.5, deadline=2 * D)),
+    ],
+)
+def test_each_family_of_rows_is_needed(family: str, goal: Goal, window: Window) -> None:
+    layout = lay_out(window, goal)
+    program = formulate(window, goal, layout)
+    assert {each.name for each in program.row_families} <= FAMILIES
+    assert plan_window(window, goal).value == pytest.approx(by_hand(window, goal))
+    rows = next(each for each in program.row_families if each.name == family)
+    lower, upper = program.row_lower.copy(), program.row_upper.copy()
+    lower[rows.start : rows.stop], upper[rows.start : rows.stop] = -np.inf, 1e6
+    without = replace(program, row_lower=lower, row_upper=upper)
+    best, loose = (catalog.usable("highs").solve(each, SolveParameters()) for each in (program, without))
+    assert best.objective is not None
+    assert loose.objective is not None
+    assert loose.objective > best.objective + 0.5 * (goal is not Goal.WORST_RHO) + CLOSE

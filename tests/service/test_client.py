@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -12,9 +13,10 @@ import grpc.aio
 import pytest
 
 from gangplan.client import Client
+from gangplan.domain.job import Job
 from gangplan.domain.plan import Stage
 from gangplan.errors import ServiceError
-from gangplan.v1 import placement_service_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2
 
 SERVICE = "gangplan.v1.PlacementService"
 
@@ -123,6 +125,12 @@ def test_in_process_the_smaller_calls_answer_too(make_round: Any) -> None:
     with Client.in_process(start=False) as client:
         plan = client.plan_round(round_, pipeline="greedy").plan
         assert client.validate_plan(round_, plan).valid
+        asked = replace(round_, jobs=(*round_.jobs, Job("due", work_left=1.0, deadline=round_.now + 1e6)))
+        found = client.check_admission(asked, "due")
+        assert found.answer == admission_pb2.ADMISSION_YES
+        assert found.witness[0].plan.actions
+        with pytest.raises(ServiceError, match="no job is named"):
+            client.check_admission(asked, "nobody")
         assert {solver.name for solver in client.list_solvers()} >= {"highs", "cpsat"}
         assert client.get_capabilities().maximum_concurrent_calls > 0
 

@@ -110,7 +110,7 @@ def test_an_error_says_file_line_and_field(write: Write, old: str, new: str, exp
 
 def test_a_planned_field_in_a_file_is_unsupported(write: Write) -> None:
     with pytest.raises(UnsupportedFieldError, match=r"round.yaml:9: jobs\[0\].user: not supported yet"):
-        load_round(write("round.yaml", ROUND.replace("weight: 2", "held: true")))
+        load_round(write("round.yaml", ROUND.replace("weight: 2", "user: me")))
 
 
 @pytest.mark.parametrize(

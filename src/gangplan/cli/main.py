@@ -58,7 +58,18 @@ def application(verb: str | None = None) -> typer.Typer:
     """
     import typer
 
-    from gangplan.cli import bench, check, import_trace, policies, scenario, serve, simulate, solve, solvers
+    from gangplan.cli import (
+        admit,
+        bench,
+        check,
+        import_trace,
+        policies,
+        scenario,
+        serve,
+        simulate,
+        solve,
+        solvers,
+    )
 
     app = _typer(help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.")
 
@@ -86,6 +97,7 @@ def application(verb: str | None = None) -> typer.Typer:
         solve.solve,
         simulate.simulate,
         check.check,
+        admit.admit,
         solvers.solvers,
         policies.policies,
     )

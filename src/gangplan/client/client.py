@@ -9,7 +9,7 @@ from gangplan.client.transport import GrpcTransport, InProcessTransport, Transpo
 from gangplan.engine.parameters import Pipeline, PlanParameters
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES, ServerOptions
 from gangplan.service.wire import read_result, write_plan, write_round
-from gangplan.v1 import placement_service_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,6 +157,19 @@ class Client:
             objective=answer.objective if answer.HasField("objective") else None,
             objective_by_term={part.term: part.contribution for part in answer.terms},
         )
+
+    def check_admission(
+        self, round_: Round, job: str, /, *, timeout: float | None = 60.0
+    ) -> admission_pb2.CheckAdmissionResponse:
+        """Whether the waiting ``job`` of a round can meet its deadline beside all others that have one.
+
+        Raises:
+            ServiceError: the call failed, or there is no such job; no is an answer.
+        """
+        request = admission_pb2.CheckAdmissionRequest(
+            round=write_round(round_, _DEFAULTS, compact=True), job=job
+        )
+        return self._transport.call("CheckAdmission", request, admission_pb2.CheckAdmissionResponse, timeout)
 
     def list_solvers(self, *, timeout: float | None = 30.0) -> tuple[SolverDescription, ...]:
         """The service's solver backends, by name.

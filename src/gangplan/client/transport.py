@@ -120,6 +120,7 @@ class InProcessTransport:
         answers: dict[str, Callable[[Any, Call], Message]] = {
             "PlanRound": placement.plan_round,
             "ValidatePlan": placement.validate_plan,
+            "CheckAdmission": placement.check_admission,
             "ListSolvers": lambda *_: placement.list_solvers(b""),
             "GetCapabilities": lambda *_: placement.get_capabilities(b""),
         }

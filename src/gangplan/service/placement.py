@@ -18,13 +18,15 @@ from gangplan.observe.rounds import log_round
 from gangplan.service.options import ServerOptions
 from gangplan.service.wire import (
     planned_names,
+    read_check_admission_request,
     read_round_request,
     read_validate_plan_request,
+    write_admission,
     write_parameters,
     write_policy,
     write_result,
 )
-from gangplan.v1 import placement_service_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from gangplan.service.call import Call
 
 VERSION = f"gangplan {__version__}"
-_BUILT = ("PlanRound", "ValidatePlan", "ListSolvers", "GetCapabilities")
+_BUILT = ("PlanRound", "ValidatePlan", "CheckAdmission", "ListSolvers", "GetCapabilities")
 _DEFAULTS = PlanParameters()
 _LEAST_RESERVE_SECONDS = 0.005
 
@@ -180,6 +182,28 @@ class Placement:
             for term, contribution in found.objective_by_term.items():
                 answer.terms.add(term=term, contribution=contribution)
         return answer
+
+    def parse_admission(self, request: bytes) -> admission_pb2.CheckAdmissionRequest:
+        """Decode a CheckAdmissionRequest.
+
+        Raises:
+            InvalidInputError: the bytes are no such message.
+        """
+        return _parsed(admission_pb2.CheckAdmissionRequest, request)
+
+    def check_admission(
+        self, request: admission_pb2.CheckAdmissionRequest, call: Call
+    ) -> admission_pb2.CheckAdmissionResponse:
+        """Whether a waiting job can meet its deadline, within the round's time budget.
+
+        Raises:
+            InvalidInputError: the request breaks the contract, or says no such job.
+        """
+        from gangplan.engine.admit import admit
+
+        round_, parameters, job = read_check_admission_request(request)
+        budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - _LEAST_RESERVE_SECONDS)
+        return write_admission(admit(round_, job, budget=budget, cancellation=call.cancellation))
 
     def list_solvers(self, request: bytes) -> placement_service_pb2.ListSolversResponse:
         """The solver backends, those that cannot be used here with the reason.

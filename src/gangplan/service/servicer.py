@@ -67,6 +67,7 @@ class PlacementServicer:
         return {
             f"{_SERVICE}.PlanRound": self.plan_round,
             f"{_SERVICE}.ValidatePlan": self.validate_plan,
+            f"{_SERVICE}.CheckAdmission": self.check_admission,
             f"{_SERVICE}.ListSolvers": self.list_solvers,
             f"{_SERVICE}.GetCapabilities": self.get_capabilities,
         }
@@ -80,6 +81,11 @@ class PlacementServicer:
         """ValidatePlan: what a plan breaks."""
         placement = self._placement
         return await self._admitted(request, context, placement.parse_validation, placement.validate_plan)
+
+    async def check_admission(self, request: bytes, context: Context) -> bytes:
+        """CheckAdmission: whether a job can be let in."""
+        placement = self._placement
+        return await self._admitted(request, context, placement.parse_admission, placement.check_admission)
 
     async def list_solvers(self, request: bytes, context: Context) -> bytes:
         """ListSolvers: the backends."""

@@ -43,7 +43,7 @@ from gangplan.domain.job import (
 )
 from gangplan.domain.outlook import JobOutlook, Outlook
 from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
-from gangplan.domain.policy import FairnessForm, Policy, Tier
+from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -326,7 +326,6 @@ def _policy(d: _Draw) -> Policy:
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
         disruption_limit_per_job_hour=d.one((None, None, None, None, None, 1)),
         hysteresis=d.one((0.05, 0.05, 0.0)),
-        tiers=d.one(((), (), (), (), (), (Tier((2,)),), (Tier((2,), 0.25), Tier((1, 0))))),
         reference_host=Resources(8_000, 64 * GIB),
     )
 

@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from gangplan.v1 import admission_pb2 as gangplan_dot_v1_dot_admission__pb2
 from gangplan.v1 import job_pb2 as gangplan_dot_v1_dot_job__pb2
 from gangplan.v1 import parameters_pb2 as gangplan_dot_v1_dot_parameters__pb2
 from gangplan.v1 import plan_pb2 as gangplan_dot_v1_dot_plan__pb2
@@ -32,7 +33,7 @@ from gangplan.v1 import verdict_pb2 as gangplan_dot_v1_dot_verdict__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#gangplan/v1/placement_service.proto\x12\x0bgangplan.v1\x1a\x15gangplan/v1/job.proto\x1a\x1cgangplan/v1/parameters.proto\x1a\x16gangplan/v1/plan.proto\x1a\x18gangplan/v1/policy.proto\x1a\x19gangplan/v1/quality.proto\x1a\x17gangplan/v1/round.proto\x1a\x19gangplan/v1/verdict.proto\x1a\x1egoogle/protobuf/duration.proto\"B\n\x12StreamRoundRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\"E\n\x13StreamRoundResponse\x12.\n\x06\x61nswer\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\"d\n\x13ValidatePlanRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x1f\n\x04plan\x18\x02 \x01(\x0b\x32\x11.gangplan.v1.Plan\"\xa2\x01\n\x14ValidatePlanResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12.\n\nviolations\x18\x02 \x03(\x0b\x32\x1a.gangplan.v1.PlanViolation\x12\x16\n\tobjective\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12%\n\x05terms\x18\x04 \x03(\x0b\x32\x16.gangplan.v1.TermValueB\x0c\n\n_objective\"?\n\rPlanViolation\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"N\n\x11\x45xplainJobRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\";\n\x12\x45xplainJobResponse\x12%\n\x07verdict\x18\x01 \x01(\x0b\x32\x14.gangplan.v1.Verdict\"u\n\x1aRecommendPlacementsRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\x05H\x00\x88\x01\x01\x42\x08\n\x06_limit\"S\n\x1bRecommendPlacementsResponse\x12\x34\n\x0frecommendations\x18\x01 \x03(\x0b\x32\x1b.gangplan.v1.Recommendation\"c\n\x0eRecommendation\x12.\n\nplacements\x18\x01 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x12\n\nthroughput\x18\x03 \x01(\x01\"d\n\rWhatIfRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12%\n\x05\x65\x64its\x18\x02 \x03(\x0b\x32\x16.gangplan.v1.RoundEdit\"e\n\tRoundEdit\x12\x15\n\x0bremove_node\x18\x01 \x01(\tH\x00\x12\x14\n\nremove_job\x18\x02 \x01(\tH\x00\x12#\n\x07\x61\x64\x64_job\x18\x03 \x01(\x0b\x32\x10.gangplan.v1.JobH\x00\x42\x06\n\x04\x65\x64it\"o\n\x0eWhatIfResponse\x12.\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12-\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\"H\n\x18\x43omputeFairSharesRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\"D\n\x19\x43omputeFairSharesResponse\x12\'\n\x04jobs\x18\x01 \x03(\x0b\x32\x19.gangplan.v1.JobFairShare\"\xcd\x01\n\x0cJobFairShare\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x45\n\x0f\x64\x65vices_by_type\x18\x02 \x03(\x0b\x32,.gangplan.v1.JobFairShare.DevicesByTypeEntry\x12\x1b\n\x13isolated_throughput\x18\x03 \x01(\x01\x12\x16\n\x0e\x66\x61irness_ratio\x18\x04 \x01(\x01\x1a\x34\n\x12\x44\x65vicesByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x14\n\x12ListSolversRequest\";\n\x13ListSolversResponse\x12$\n\x07solvers\x18\x01 \x03(\x0b\x32\x13.gangplan.v1.Solver\"x\n\x06Solver\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tavailable\x18\x02 \x01(\x08\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12,\n\x08\x66\x65\x61tures\x18\x05 \x03(\x0e\x32\x1a.gangplan.v1.SolverFeature\"\x18\n\x16GetCapabilitiesRequest\"\xeb\x02\n\x17GetCapabilitiesResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12+\n\x0e\x64\x65\x66\x61ult_policy\x18\x02 \x01(\x0b\x32\x13.gangplan.v1.Policy\x12\x38\n\x12\x64\x65\x66\x61ult_parameters\x18\x03 \x01(\x0b\x32\x1c.gangplan.v1.SolveParameters\x12\x0f\n\x07planned\x18\x04 \x03(\t\x12\x0f\n\x07methods\x18\x05 \x03(\t\x12\x1d\n\x15maximum_request_bytes\x18\x06 \x01(\x03\x12\x36\n\x13maximum_time_budget\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12 \n\x18maximum_concurrent_calls\x18\x08 \x01(\x05\x12\x11\n\tproposers\x18\t \x03(\t\x12*\n\x07presets\x18\n \x03(\x0b\x32\x19.gangplan.v1.PolicyPreset\"R\n\x0cPolicyPreset\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07purpose\x18\x02 \x01(\t\x12#\n\x06policy\x18\x03 \x01(\x0b\x32\x13.gangplan.v1.Policy*\x85\x02\n\rSolverFeature\x12\x1e\n\x1aSOLVER_FEATURE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SOLVER_FEATURE_INTEGER\x10\x01\x12\x1d\n\x19SOLVER_FEATURE_CONTINUOUS\x10\x02\x12\x1d\n\x19SOLVER_FEATURE_RELAXATION\x10\x03\x12\x1d\n\x19SOLVER_FEATURE_WARM_START\x10\x04\x12\x1d\n\x19SOLVER_FEATURE_TIME_LIMIT\x10\x05\x12\x1d\n\x19SOLVER_FEATURE_NODE_LIMIT\x10\x06\x12\x1d\n\x19SOLVER_FEATURE_REPEATABLE\x10\x07\x32\x97\x06\n\x10PlacementService\x12J\n\tPlanRound\x12\x1d.gangplan.v1.PlanRoundRequest\x1a\x1e.gangplan.v1.PlanRoundResponse\x12R\n\x0bStreamRound\x12\x1f.gangplan.v1.StreamRoundRequest\x1a .gangplan.v1.StreamRoundResponse0\x01\x12S\n\x0cValidatePlan\x12 .gangplan.v1.ValidatePlanRequest\x1a!.gangplan.v1.ValidatePlanResponse\x12M\n\nExplainJob\x12\x1e.gangplan.v1.ExplainJobRequest\x1a\x1f.gangplan.v1.ExplainJobResponse\x12h\n\x13RecommendPlacements\x12\'.gangplan.v1.RecommendPlacementsRequest\x1a(.gangplan.v1.RecommendPlacementsResponse\x12\x41\n\x06WhatIf\x12\x1a.gangplan.v1.WhatIfRequest\x1a\x1b.gangplan.v1.WhatIfResponse\x12\x62\n\x11\x43omputeFairShares\x12%.gangplan.v1.ComputeFairSharesRequest\x1a&.gangplan.v1.ComputeFairSharesResponse\x12P\n\x0bListSolvers\x12\x1f.gangplan.v1.ListSolversRequest\x1a .gangplan.v1.ListSolversResponse\x12\\\n\x0fGetCapabilities\x12#.gangplan.v1.GetCapabilitiesRequest\x1a$.gangplan.v1.GetCapabilitiesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#gangplan/v1/placement_service.proto\x12\x0bgangplan.v1\x1a\x1bgangplan/v1/admission.proto\x1a\x15gangplan/v1/job.proto\x1a\x1cgangplan/v1/parameters.proto\x1a\x16gangplan/v1/plan.proto\x1a\x18gangplan/v1/policy.proto\x1a\x19gangplan/v1/quality.proto\x1a\x17gangplan/v1/round.proto\x1a\x19gangplan/v1/verdict.proto\x1a\x1egoogle/protobuf/duration.proto\"B\n\x12StreamRoundRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\"E\n\x13StreamRoundResponse\x12.\n\x06\x61nswer\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\"d\n\x13ValidatePlanRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x1f\n\x04plan\x18\x02 \x01(\x0b\x32\x11.gangplan.v1.Plan\"\xa2\x01\n\x14ValidatePlanResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12.\n\nviolations\x18\x02 \x03(\x0b\x32\x1a.gangplan.v1.PlanViolation\x12\x16\n\tobjective\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12%\n\x05terms\x18\x04 \x03(\x0b\x32\x16.gangplan.v1.TermValueB\x0c\n\n_objective\"?\n\rPlanViolation\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"N\n\x11\x45xplainJobRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\";\n\x12\x45xplainJobResponse\x12%\n\x07verdict\x18\x01 \x01(\x0b\x32\x14.gangplan.v1.Verdict\"u\n\x1aRecommendPlacementsRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\x05H\x00\x88\x01\x01\x42\x08\n\x06_limit\"S\n\x1bRecommendPlacementsResponse\x12\x34\n\x0frecommendations\x18\x01 \x03(\x0b\x32\x1b.gangplan.v1.Recommendation\"c\n\x0eRecommendation\x12.\n\nplacements\x18\x01 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x12\n\nthroughput\x18\x03 \x01(\x01\"d\n\rWhatIfRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12%\n\x05\x65\x64its\x18\x02 \x03(\x0b\x32\x16.gangplan.v1.RoundEdit\"e\n\tRoundEdit\x12\x15\n\x0bremove_node\x18\x01 \x01(\tH\x00\x12\x14\n\nremove_job\x18\x02 \x01(\tH\x00\x12#\n\x07\x61\x64\x64_job\x18\x03 \x01(\x0b\x32\x10.gangplan.v1.JobH\x00\x42\x06\n\x04\x65\x64it\"o\n\x0eWhatIfResponse\x12.\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12-\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\"H\n\x18\x43omputeFairSharesRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\"D\n\x19\x43omputeFairSharesResponse\x12\'\n\x04jobs\x18\x01 \x03(\x0b\x32\x19.gangplan.v1.JobFairShare\"\xcd\x01\n\x0cJobFairShare\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x45\n\x0f\x64\x65vices_by_type\x18\x02 \x03(\x0b\x32,.gangplan.v1.JobFairShare.DevicesByTypeEntry\x12\x1b\n\x13isolated_throughput\x18\x03 \x01(\x01\x12\x16\n\x0e\x66\x61irness_ratio\x18\x04 \x01(\x01\x1a\x34\n\x12\x44\x65vicesByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x14\n\x12ListSolversRequest\";\n\x13ListSolversResponse\x12$\n\x07solvers\x18\x01 \x03(\x0b\x32\x13.gangplan.v1.Solver\"x\n\x06Solver\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tavailable\x18\x02 \x01(\x08\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12,\n\x08\x66\x65\x61tures\x18\x05 \x03(\x0e\x32\x1a.gangplan.v1.SolverFeature\"\x18\n\x16GetCapabilitiesRequest\"\xeb\x02\n\x17GetCapabilitiesResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12+\n\x0e\x64\x65\x66\x61ult_policy\x18\x02 \x01(\x0b\x32\x13.gangplan.v1.Policy\x12\x38\n\x12\x64\x65\x66\x61ult_parameters\x18\x03 \x01(\x0b\x32\x1c.gangplan.v1.SolveParameters\x12\x0f\n\x07planned\x18\x04 \x03(\t\x12\x0f\n\x07methods\x18\x05 \x03(\t\x12\x1d\n\x15maximum_request_bytes\x18\x06 \x01(\x03\x12\x36\n\x13maximum_time_budget\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12 \n\x18maximum_concurrent_calls\x18\x08 \x01(\x05\x12\x11\n\tproposers\x18\t \x03(\t\x12*\n\x07presets\x18\n \x03(\x0b\x32\x19.gangplan.v1.PolicyPreset\"R\n\x0cPolicyPreset\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07purpose\x18\x02 \x01(\t\x12#\n\x06policy\x18\x03 \x01(\x0b\x32\x13.gangplan.v1.Policy*\x85\x02\n\rSolverFeature\x12\x1e\n\x1aSOLVER_FEATURE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SOLVER_FEATURE_INTEGER\x10\x01\x12\x1d\n\x19SOLVER_FEATURE_CONTINUOUS\x10\x02\x12\x1d\n\x19SOLVER_FEATURE_RELAXATION\x10\x03\x12\x1d\n\x19SOLVER_FEATURE_WARM_START\x10\x04\x12\x1d\n\x19SOLVER_FEATURE_TIME_LIMIT\x10\x05\x12\x1d\n\x19SOLVER_FEATURE_NODE_LIMIT\x10\x06\x12\x1d\n\x19SOLVER_FEATURE_REPEATABLE\x10\x07\x32\xf2\x06\n\x10PlacementService\x12J\n\tPlanRound\x12\x1d.gangplan.v1.PlanRoundRequest\x1a\x1e.gangplan.v1.PlanRoundResponse\x12R\n\x0bStreamRound\x12\x1f.gangplan.v1.StreamRoundRequest\x1a .gangplan.v1.StreamRoundResponse0\x01\x12S\n\x0cValidatePlan\x12 .gangplan.v1.ValidatePlanRequest\x1a!.gangplan.v1.ValidatePlanResponse\x12Y\n\x0e\x43heckAdmission\x12\".gangplan.v1.CheckAdmissionRequest\x1a#.gangplan.v1.CheckAdmissionResponse\x12M\n\nExplainJob\x12\x1e.gangplan.v1.ExplainJobRequest\x1a\x1f.gangplan.v1.ExplainJobResponse\x12h\n\x13RecommendPlacements\x12\'.gangplan.v1.RecommendPlacementsRequest\x1a(.gangplan.v1.RecommendPlacementsResponse\x12\x41\n\x06WhatIf\x12\x1a.gangplan.v1.WhatIfRequest\x1a\x1b.gangplan.v1.WhatIfResponse\x12\x62\n\x11\x43omputeFairShares\x12%.gangplan.v1.ComputeFairSharesRequest\x1a&.gangplan.v1.ComputeFairSharesResponse\x12P\n\x0bListSolvers\x12\x1f.gangplan.v1.ListSolversRequest\x1a .gangplan.v1.ListSolversResponse\x12\\\n\x0fGetCapabilities\x12#.gangplan.v1.GetCapabilitiesRequest\x1a$.gangplan.v1.GetCapabilitiesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,54 +42,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._loaded_options = None
   _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_options = b'8\001'
-  _globals['_SOLVERFEATURE']._serialized_start=2535
-  _globals['_SOLVERFEATURE']._serialized_end=2796
-  _globals['_STREAMROUNDREQUEST']._serialized_start=266
-  _globals['_STREAMROUNDREQUEST']._serialized_end=332
-  _globals['_STREAMROUNDRESPONSE']._serialized_start=334
-  _globals['_STREAMROUNDRESPONSE']._serialized_end=403
-  _globals['_VALIDATEPLANREQUEST']._serialized_start=405
-  _globals['_VALIDATEPLANREQUEST']._serialized_end=505
-  _globals['_VALIDATEPLANRESPONSE']._serialized_start=508
-  _globals['_VALIDATEPLANRESPONSE']._serialized_end=670
-  _globals['_PLANVIOLATION']._serialized_start=672
-  _globals['_PLANVIOLATION']._serialized_end=735
-  _globals['_EXPLAINJOBREQUEST']._serialized_start=737
-  _globals['_EXPLAINJOBREQUEST']._serialized_end=815
-  _globals['_EXPLAINJOBRESPONSE']._serialized_start=817
-  _globals['_EXPLAINJOBRESPONSE']._serialized_end=876
-  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_start=878
-  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_end=995
-  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_start=997
-  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_end=1080
-  _globals['_RECOMMENDATION']._serialized_start=1082
-  _globals['_RECOMMENDATION']._serialized_end=1181
-  _globals['_WHATIFREQUEST']._serialized_start=1183
-  _globals['_WHATIFREQUEST']._serialized_end=1283
-  _globals['_ROUNDEDIT']._serialized_start=1285
-  _globals['_ROUNDEDIT']._serialized_end=1386
-  _globals['_WHATIFRESPONSE']._serialized_start=1388
-  _globals['_WHATIFRESPONSE']._serialized_end=1499
-  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_start=1501
-  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_end=1573
-  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_start=1575
-  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_end=1643
-  _globals['_JOBFAIRSHARE']._serialized_start=1646
-  _globals['_JOBFAIRSHARE']._serialized_end=1851
-  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_start=1799
-  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_end=1851
-  _globals['_LISTSOLVERSREQUEST']._serialized_start=1853
-  _globals['_LISTSOLVERSREQUEST']._serialized_end=1873
-  _globals['_LISTSOLVERSRESPONSE']._serialized_start=1875
-  _globals['_LISTSOLVERSRESPONSE']._serialized_end=1934
-  _globals['_SOLVER']._serialized_start=1936
-  _globals['_SOLVER']._serialized_end=2056
-  _globals['_GETCAPABILITIESREQUEST']._serialized_start=2058
-  _globals['_GETCAPABILITIESREQUEST']._serialized_end=2082
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_start=2085
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=2448
-  _globals['_POLICYPRESET']._serialized_start=2450
-  _globals['_POLICYPRESET']._serialized_end=2532
-  _globals['_PLACEMENTSERVICE']._serialized_start=2799
-  _globals['_PLACEMENTSERVICE']._serialized_end=3590
+  _globals['_SOLVERFEATURE']._serialized_start=2564
+  _globals['_SOLVERFEATURE']._serialized_end=2825
+  _globals['_STREAMROUNDREQUEST']._serialized_start=295
+  _globals['_STREAMROUNDREQUEST']._serialized_end=361
+  _globals['_STREAMROUNDRESPONSE']._serialized_start=363
+  _globals['_STREAMROUNDRESPONSE']._serialized_end=432
+  _globals['_VALIDATEPLANREQUEST']._serialized_start=434
+  _globals['_VALIDATEPLANREQUEST']._serialized_end=534
+  _globals['_VALIDATEPLANRESPONSE']._serialized_start=537
+  _globals['_VALIDATEPLANRESPONSE']._serialized_end=699
+  _globals['_PLANVIOLATION']._serialized_start=701
+  _globals['_PLANVIOLATION']._serialized_end=764
+  _globals['_EXPLAINJOBREQUEST']._serialized_start=766
+  _globals['_EXPLAINJOBREQUEST']._serialized_end=844
+  _globals['_EXPLAINJOBRESPONSE']._serialized_start=846
+  _globals['_EXPLAINJOBRESPONSE']._serialized_end=905
+  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_start=907
+  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_end=1024
+  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_start=1026
+  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_end=1109
+  _globals['_RECOMMENDATION']._serialized_start=1111
+  _globals['_RECOMMENDATION']._serialized_end=1210
+  _globals['_WHATIFREQUEST']._serialized_start=1212
+  _globals['_WHATIFREQUEST']._serialized_end=1312
+  _globals['_ROUNDEDIT']._serialized_start=1314
+  _globals['_ROUNDEDIT']._serialized_end=1415
+  _globals['_WHATIFRESPONSE']._serialized_start=1417
+  _globals['_WHATIFRESPONSE']._serialized_end=1528
+  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_start=1530
+  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_end=1602
+  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_start=1604
+  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_end=1672
+  _globals['_JOBFAIRSHARE']._serialized_start=1675
+  _globals['_JOBFAIRSHARE']._serialized_end=1880
+  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_start=1828
+  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_end=1880
+  _globals['_LISTSOLVERSREQUEST']._serialized_start=1882
+  _globals['_LISTSOLVERSREQUEST']._serialized_end=1902
+  _globals['_LISTSOLVERSRESPONSE']._serialized_start=1904
+  _globals['_LISTSOLVERSRESPONSE']._serialized_end=1963
+  _globals['_SOLVER']._serialized_start=1965
+  _globals['_SOLVER']._serialized_end=2085
+  _globals['_GETCAPABILITIESREQUEST']._serialized_start=2087
+  _globals['_GETCAPABILITIESREQUEST']._serialized_end=2111
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_start=2114
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=2477
+  _globals['_POLICYPRESET']._serialized_start=2479
+  _globals['_POLICYPRESET']._serialized_end=2561
+  _globals['_PLACEMENTSERVICE']._serialized_start=2828
+  _globals['_PLACEMENTSERVICE']._serialized_end=3710
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from gangplan.v1 import admission_pb2 as gangplan_dot_v1_dot_admission__pb2
 from gangplan.v1 import placement_service_pb2 as gangplan_dot_v1_dot_placement__service__pb2
 from gangplan.v1 import round_pb2 as gangplan_dot_v1_dot_round__pb2
 
@@ -51,6 +52,11 @@ class PlacementServiceStub:
                 '/gangplan.v1.PlacementService/ValidatePlan',
                 request_serializer=gangplan_dot_v1_dot_placement__service__pb2.ValidatePlanRequest.SerializeToString,
                 response_deserializer=gangplan_dot_v1_dot_placement__service__pb2.ValidatePlanResponse.FromString,
+                _registered_method=True)
+        self.CheckAdmission = channel.unary_unary(
+                '/gangplan.v1.PlacementService/CheckAdmission',
+                request_serializer=gangplan_dot_v1_dot_admission__pb2.CheckAdmissionRequest.SerializeToString,
+                response_deserializer=gangplan_dot_v1_dot_admission__pb2.CheckAdmissionResponse.FromString,
                 _registered_method=True)
         self.ExplainJob = channel.unary_unary(
                 '/gangplan.v1.PlacementService/ExplainJob',
@@ -107,6 +113,14 @@ class PlacementServiceServicer:
     def ValidatePlan(self, request, context):
         """ValidatePlan checks a plan against a round with the independent verifier. A plan that breaks a rule is an answer with
         violations, not an error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckAdmission(self, request, context):
+        """CheckAdmission says whether a waiting job can meet its deadline beside all others: yes with a schedule, no with a proof, or
+        neither. It changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -171,6 +185,11 @@ def add_PlacementServiceServicer_to_server(servicer, server):
                     servicer.ValidatePlan,
                     request_deserializer=gangplan_dot_v1_dot_placement__service__pb2.ValidatePlanRequest.FromString,
                     response_serializer=gangplan_dot_v1_dot_placement__service__pb2.ValidatePlanResponse.SerializeToString,
+            ),
+            'CheckAdmission': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckAdmission,
+                    request_deserializer=gangplan_dot_v1_dot_admission__pb2.CheckAdmissionRequest.FromString,
+                    response_serializer=gangplan_dot_v1_dot_admission__pb2.CheckAdmissionResponse.SerializeToString,
             ),
             'ExplainJob': grpc.unary_unary_rpc_method_handler(
                     servicer.ExplainJob,
@@ -286,6 +305,33 @@ class PlacementService:
             '/gangplan.v1.PlacementService/ValidatePlan',
             gangplan_dot_v1_dot_placement__service__pb2.ValidatePlanRequest.SerializeToString,
             gangplan_dot_v1_dot_placement__service__pb2.ValidatePlanResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckAdmission(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gangplan.v1.PlacementService/CheckAdmission',
+            gangplan_dot_v1_dot_admission__pb2.CheckAdmissionRequest.SerializeToString,
+            gangplan_dot_v1_dot_admission__pb2.CheckAdmissionResponse.FromString,
             options,
             channel_credentials,
             insecure,

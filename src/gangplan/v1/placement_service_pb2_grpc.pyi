@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from gangplan.v1 import admission_pb2 as _admission_pb2
 from gangplan.v1 import placement_service_pb2 as _placement_service_pb2
 from gangplan.v1 import round_pb2 as _round_pb2
 from grpc import aio as _aio
@@ -46,6 +47,10 @@ class PlacementServiceStub:
     """ValidatePlan checks a plan against a round with the independent verifier. A plan that breaks a rule is an answer with
     violations, not an error.
     """
+    CheckAdmission: _grpc.UnaryUnaryMultiCallable[_admission_pb2.CheckAdmissionRequest, _admission_pb2.CheckAdmissionResponse]
+    """CheckAdmission says whether a waiting job can meet its deadline beside all others: yes with a schedule, no with a proof, or
+    neither. It changes nothing.
+    """
     ExplainJob: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.ExplainJobRequest, _placement_service_pb2.ExplainJobResponse]
     """ExplainJob says at length why one job waits and what would let it start. UNIMPLEMENTED."""
     RecommendPlacements: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.RecommendPlacementsRequest, _placement_service_pb2.RecommendPlacementsResponse]
@@ -75,6 +80,10 @@ class PlacementServiceAsyncStub(PlacementServiceStub):
     ValidatePlan: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ValidatePlanRequest, _placement_service_pb2.ValidatePlanResponse]  # type: ignore[assignment]
     """ValidatePlan checks a plan against a round with the independent verifier. A plan that breaks a rule is an answer with
     violations, not an error.
+    """
+    CheckAdmission: _aio.UnaryUnaryMultiCallable[_admission_pb2.CheckAdmissionRequest, _admission_pb2.CheckAdmissionResponse]  # type: ignore[assignment]
+    """CheckAdmission says whether a waiting job can meet its deadline beside all others: yes with a schedule, no with a proof, or
+    neither. It changes nothing.
     """
     ExplainJob: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ExplainJobRequest, _placement_service_pb2.ExplainJobResponse]  # type: ignore[assignment]
     """ExplainJob says at length why one job waits and what would let it start. UNIMPLEMENTED."""
@@ -120,6 +129,16 @@ class PlacementServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_placement_service_pb2.ValidatePlanResponse, _abc.Awaitable[_placement_service_pb2.ValidatePlanResponse]]:
         """ValidatePlan checks a plan against a round with the independent verifier. A plan that breaks a rule is an answer with
         violations, not an error.
+        """
+
+    @_abc_1.abstractmethod
+    def CheckAdmission(
+        self,
+        request: _admission_pb2.CheckAdmissionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admission_pb2.CheckAdmissionResponse, _abc.Awaitable[_admission_pb2.CheckAdmissionResponse]]:
+        """CheckAdmission says whether a waiting job can meet its deadline beside all others: yes with a schedule, no with a proof, or
+        neither. It changes nothing.
         """
 
     @_abc_1.abstractmethod

@@ -97,11 +97,14 @@ def final_use(reading: Reading) -> dict[str, Use]:
 
 def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
     """Devices of nodes where something starts that are held twice, once at least by a new task."""
+    crowded = _held_twice(reading, touched)
+    if not crowded:
+        return []
     holders: dict[str, list[tuple[str, frozenset[int], int]]] = {}
     fresh: dict[str, set[int]] = {}
     for name, change in reading.changed.items():
         for key, held in change.after.items():
-            if held.devices and key[1] in touched:
+            if held.devices and key[1] in crowded:
                 each = milli_of_each(change.groups[key[0]])
                 holders.setdefault(key[1], []).append((name, held.devices, each))
                 if key in change.started:
@@ -111,10 +114,6 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
     for node, devices in fresh.items():
         there = holders[node]
         there += [held for held in pinned.get(node, ()) if held[0] not in reading.changed]
-        if sum([len(held) for _, held, _ in there]) == len(
-            frozenset().union(*[held for _, held, _ in there])
-        ):
-            continue
         for device in devices:
             jobs = sorted(name for name, held, _ in there if device in held)
             milli = sum(each for _, held, each in there if device in held)
@@ -124,6 +123,27 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
                     message += f": {milli} of {WHOLE_DEVICE} thousandths"
                 found.append(Violation("capacity.device-shared", jobs[-1], node, "", message))
     return found
+
+
+def _held_twice(reading: Reading, touched: Container[str]) -> set[str]:
+    """Those of the nodes on which more devices are held than there are different ones, by whomever."""
+    different: dict[str, set[int]] = {}
+    held_there: dict[str, int] = {}
+    for change in reading.changed.values():
+        for (_, node), held in change.after.items():
+            if held.devices and node in touched:
+                if node in different:
+                    different[node].update(held.devices)
+                    held_there[node] += len(held.devices)
+                else:
+                    different[node], held_there[node] = set(held.devices), len(held.devices)
+    pinned = reading.facts.once(_pinned)
+    for node, seen in different.items():
+        for name, devices, _ in pinned.get(node, ()):
+            if name not in reading.changed:
+                seen.update(devices)
+                held_there[node] += len(devices)
+    return {node for node, seen in different.items() if len(seen) != held_there[node]}
 
 
 def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int], int]]]:

@@ -21,7 +21,7 @@ class Filters:
         labels: set[str] = set()
         for job in jobs:
             for group in job.component.task_groups:
-                key = _filter_key(group)
+                key = _filter_key(group) if group.node_selector or group.tolerations else ()
                 if key not in self._index:
                     self._index[key] = len(self.groups)
                     self.groups.append(group)
@@ -30,10 +30,9 @@ class Filters:
 
     def of(self, component: Component) -> tuple[int, ...]:
         """Filter index of every task group of ``component``."""
-        return tuple(self._index[_filter_key(g)] for g in component.task_groups)
+        index, groups = self._index, component.task_groups
+        return tuple([index[_filter_key(g) if g.node_selector or g.tolerations else ()] for g in groups])
 
 
 def _filter_key(group: TaskGroup) -> tuple[object, ...]:
-    if not group.node_selector and not group.tolerations:
-        return ()
     return (tuple(sorted(group.node_selector.items())), frozenset(group.tolerations))

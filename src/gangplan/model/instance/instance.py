@@ -43,6 +43,7 @@ from gangplan.model.instance.throughput import Speeds, build_speeds
 from gangplan.model.instance.tiers import tier_of, tier_weights
 from gangplan.model.instance.weights import Weights, base_weights, build_weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
+from gangplan.twins import twin_maker
 
 SPLIT_COLUMNS = 192
 """Pools whose rows are not exact are split into their nodes while that adds at most so many columns, and"""
@@ -70,6 +71,9 @@ class JobClass:
     kept: bool
     must_stay: bool
     must_run: bool
+
+
+_job_class = twin_maker(JobClass)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,6 +319,8 @@ def _members(
             )
         grouped.setdefault(key, []).append(j)
     for members in grouped.values():
+        if len(members) == 1:
+            continue
         members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
     return list(grouped.values())
 
@@ -356,14 +362,14 @@ def _classes(
         kept = alike[0] in placements
         must_run = kept and not job.capabilities.pausable
         classes.append(
-            JobClass(
-                jobs=tuple(alike),
-                start=begin,
-                stop=end,
-                queue=queue_index[job.queue],
-                kept=kept,
-                must_stay=must_run and begin == end,
-                must_run=must_run,
+            _job_class(
+                tuple(alike),
+                begin,
+                end,
+                queue_index[job.queue],
+                kept,
+                must_run and begin == end,
+                must_run,
             )
         )
     return tuple(classes), entries

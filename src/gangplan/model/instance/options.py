@@ -132,10 +132,11 @@ def contains(wide: Option, narrow: Option, component: Component, site: Site) -> 
     A wider scope with the same demands contains every placement of a narrower one, where every node has a
     domain of it; with freely split groups it also contains the placement on one node.
     """
+    if wide.scope >= narrow.scope:
+        return False
     free = all(g.split is TaskSplit.FREE or not g.devices_per_task for g in component.task_groups)
     return (
-        wide.scope < narrow.scope
-        and wide.scope in site.everywhere
+        wide.scope in site.everywhere
         and wide.counts == narrow.counts
         and wide.devices_by_type == narrow.devices_by_type
         and (wide.demands == narrow.demands or (free and len(narrow.demands) == 1))

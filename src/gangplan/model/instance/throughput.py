@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gangplan.domain.cells import figures, listed
 from gangplan.domain.cluster import Resources
 from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup, ThroughputProfile
 from gangplan.domain.round import Round
 from gangplan.model.program import FloatArray
-
-_Cell = tuple[str, int, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,41 +139,42 @@ def build_speeds(round_: Round) -> Speeds:
     types = sorted(round_.accelerators, key=lambda a: a.name)
     type_index = {a.name: i for i, a in enumerate(types)}
     scopes = round_.cluster.topology.scopes
-    alike: dict[tuple[_Cell, ...], list[ThroughputProfile]] = {}
+    alike: dict[object, list[ThroughputProfile]] = {}
     for profile in round_.profiles:
-        alike.setdefault(tuple(profile.throughput), []).append(profile)
+        alike.setdefault(listed(profile.throughput), []).append(profile)
     return Speeds(
         type_names=tuple(a.name for a in types),
         type_index=type_index,
         scopes=scopes,
         relative=tuple(a.relative_speed for a in types),
-        tables=tuple(_table(cells, mine, type_index, scopes) for cells, mine in alike.items()),
+        tables=tuple(_table(mine, type_index, scopes) for mine in alike.values()),
         profiles={p.name: (t, row) for t, mine in enumerate(alike.values()) for row, p in enumerate(mine)},
         reference_host=round_.policy.reference_host,
     )
 
 
 def _table(
-    cells: Sequence[_Cell],
     profiles: Sequence[ThroughputProfile],
     type_index: Mapping[str, int],
     scopes: Sequence[str],
 ) -> Table:
     """Fill the scopes that the profiles do not list with the next wider listed one."""
+    cells = tuple(profiles[0].throughput)
     nothing = len(cells)
-    listed: dict[tuple[int, int], dict[str, int]] = {}
+    pairs: dict[tuple[int, int], dict[str, int]] = {}
     for column, (type_name, count, scope) in enumerate(cells):
         if type_name in type_index:
-            listed.setdefault((type_index[type_name], count), {})[scope] = column
-    source = np.full((len(listed) + 1, len(scopes)), nothing, dtype=np.int64)
-    for pair, by_scope in enumerate(listed.values()):
+            pairs.setdefault((type_index[type_name], count), {})[scope] = column
+    source = np.full((len(pairs) + 1, len(scopes)), nothing, dtype=np.int64)
+    for pair, by_scope in enumerate(pairs.values()):
         column = nothing
         for s, scope in enumerate(scopes):
             column = source[pair, s] = by_scope.get(scope, column)
     values = np.zeros((len(profiles), nothing + 1), dtype=np.float64)
     if nothing:
-        values[:, :nothing] = [list(profile.throughput.values()) for profile in profiles]
-    return Table({pair: i for i, pair in enumerate(listed)}, values[:, source])
+        rows = np.frombuffer(figures([profile.throughput for profile in profiles]), dtype=np.float64)
+        values[:, :nothing] = rows.reshape(len(profiles), nothing)
+    return Table({pair: i for i, pair in enumerate(pairs)}, values[:, source])
 
 
 def size(component: Component, reference_host: Resources) -> float:

@@ -198,7 +198,8 @@ def _read(action: Action, alone: Change, facts: RoundFacts, malformed: list[Viol
         and action.kind is not ActionKind.EVICT
         and action.placements == running.placements
     ):
-        return alone._replace(action=action)
+        job, groups, _, before, goes_on, started, stopped, forced, outcome = alone
+        return Change(job, groups, action, before, goes_on, started, stopped, forced, outcome)
     after = NOTHING
     if action.kind is not ActionKind.EVICT:
         after = _asked(action, alone, facts) or _sane(action, alone, facts, malformed)
@@ -215,7 +216,7 @@ def _changed(alone: Change, action: Action | None, after: Holding, facts: RoundF
         started, stopped = minus(after, before), minus(before, after)
     else:
         started, stopped = after, before
-    outcome = _outcome(alone, status, after, facts)
+    outcome = _known_outcome(alone, status, after, facts) or _outcome(alone, status, after, facts)
     return Change(job, alone.groups, action, before, after, started, stopped, forced, outcome)
 
 
@@ -290,6 +291,28 @@ def _status(job: Job, forced: ForcedReason | None, before: Holding, after: Holdi
     if nested and counts(after) != counts(before):
         return Status.RESIZED
     return Status.MOVED
+
+
+def _known_outcome(alone: Change, status: Status, after: Holding, facts: RoundFacts) -> Outcome | None:
+    """The outcome that a start had in another plan, when it must be the same in this one.
+
+    A waiting job that starts on one node has the outcome that its number of tasks there and the node's type
+    make: all else that an outcome says is the job's and the round's, and the scope is that one node.
+    """
+    if status is not Status.STARTED or len(after) != 1:
+        return None
+    known = facts.once(_outcomes)
+    (((group, node), held),) = after.items()
+    key = (alone.job.name, group, held.tasks, facts.nodes[node].accelerator_type)
+    outcome = known.get(key)
+    if outcome is None:
+        outcome = known[key] = _outcome(alone, status, after, facts)
+    return outcome
+
+
+def _outcomes(facts: RoundFacts) -> dict[tuple[str, str, int, str | None], Outcome]:
+    """Outcomes of starts on one node by job, group, tasks and type, filled by :func:`_known_outcome`."""
+    return {}
 
 
 def _outcome(alone: Change, status: Status, after: Holding, facts: RoundFacts) -> Outcome:

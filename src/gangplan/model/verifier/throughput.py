@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gangplan.domain.cells import figures, listed
 from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
@@ -144,11 +145,11 @@ class Throughput:
         Those are alike that differ in the figures of their profiles at most.
         """
         numbers: dict[object, int] = {}
-        listed = {name: numbers.setdefault(tuple(x), len(numbers)) for name, x in self._cells.items()}
+        cells_of = {name: numbers.setdefault(listed(x), len(numbers)) for name, x in self._cells.items()}
         keys = [_what_counts(group) for group in groups]
         alike: dict[object, list[int]] = {}
         for i, (profile, *rest) in enumerate(keys):
-            cells = -1 if profile is None else listed.get(profile)
+            cells = -1 if profile is None else cells_of.get(profile)
             alike.setdefault((cells, *rest), []).append(i)
         found = [self._packed(groups, rows) for rows in alike.values()]
         for packed in found:
@@ -168,7 +169,7 @@ class Throughput:
             column = [self._wider(place, name, count, NODE, len(place)) for name, count in pairs]
             x = np.zeros((len(rows), len(place) + 1))  # the last column: no such cell
             if place:
-                x[:, :-1] = [list(cells.values()) for cells in tables]
+                x[:, :-1] = np.frombuffer(figures(tables), dtype=np.float64).reshape(len(rows), len(place))
             x = x[:, column]
         wanted = [at for at, (_, count) in enumerate(pairs) if count == one.count]
         reference = x[:, wanted].max(axis=1, initial=0.0)

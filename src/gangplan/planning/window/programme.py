@@ -7,7 +7,6 @@ end of round t, D the length of a round and R_j = min(restart, D)::
     sum of use <= capacity                                     every round and resource
     y_jkt - y_jk(t-1) <= s_jkt
     work_j e_jt <= sum over tau <= t of X_jk (D y_jk,tau - R_j s_jk,tau)
-    e_j(t-1) <= e_jt
 
 A job's completion is counted in whole rounds, from its arrival's round to that in which it ends. A deadline
 in the middle of a round counts the part of the round before it, and the whole restart if that fits.
@@ -109,13 +108,7 @@ def formulate(window: Window, goal: Goal, layout: Layout, worst: float | None = 
             offset -= job.weight * (len(mine) + 1)
         if layout.met[i] >= 0:
             objective[layout.met[i]] = 1.0
-    families = {
-        "one_way": Rows(),
-        "capacity": Rows(),
-        "starts": Rows(),
-        "progress": Rows(),
-        "stays_done": Rows(),
-    }
+    families = {"one_way": Rows(), "capacity": Rows(), "starts": Rows(), "progress": Rows()}
     if layout.worst >= 0:
         objective[layout.worst], integer[layout.worst] = -1.0 if worst is None else 0.0, False
         longest = max(_rho(window, job, window.rounds) for job in window.jobs)
@@ -187,8 +180,6 @@ def _job_rows(window: Window, layout: Layout, families: dict[str, Rows], i: int,
             if restart:
                 gained.append((int(starts[k, t]), way.throughput * restart))
         families["progress"].add([(int(done[t]), job.work), *gained], upper=1e-9 * job.work)
-        if t > job.arrives:
-            families["stays_done"].add([(int(done[t - 1]), 1.0), (int(done[t]), -1.0)], upper=0.0)
 
 
 def _capacity_rows(window: Window, layout: Layout, rows: Rows) -> None:

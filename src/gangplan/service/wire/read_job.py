@@ -114,16 +114,13 @@ def _read_job(
     deadline, kind, decay = None, DeadlineKind.TARGET, 0.0
     if message.HasField("deadline"):
         deadline, kind, decay = _read_deadline(message.deadline, f"{path}deadline.", fields)
-    restart = 0.0
-    if message.HasField("interruption_cost") and message.interruption_cost.HasField("restart_time"):
-        restart = fields.duration(
-            message.interruption_cost.restart_time, path, "interruption_cost.restart_time"
-        )
-    checkpoint = 0.0
-    if message.HasField("interruption_cost") and message.interruption_cost.HasField("checkpoint_time"):
-        checkpoint = fields.duration(
-            message.interruption_cost.checkpoint_time, path, "interruption_cost.checkpoint_time"
-        )
+    restart = checkpoint = 0.0
+    if message.HasField("interruption_cost"):
+        cost = message.interruption_cost
+        if cost.HasField("restart_time"):
+            restart = fields.duration(cost.restart_time, path, "interruption_cost.restart_time")
+        if cost.HasField("checkpoint_time"):
+            checkpoint = fields.duration(cost.checkpoint_time, path, "interruption_cost.checkpoint_time")
     component = components.read(message.components, path)
     running: Running | None = None
     if message.HasField("running"):

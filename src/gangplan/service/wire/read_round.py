@@ -22,7 +22,7 @@ from gangplan.service.wire.read_parameters import read_parameters
 from gangplan.service.wire.read_policy import read_policy
 from gangplan.service.wire.read_queue import read_queues
 from gangplan.service.wire.read_throughput import read_profiles
-from gangplan.v1 import placement_service_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 DEFAULT_HORIZON_SECONDS = 3600.0
 """Horizon of a request that gives none, unless the round is longer."""
@@ -62,6 +62,26 @@ def read_validate_plan_request(request: placement_service_pb2.ValidatePlanReques
         round_, _ = _read_round(request.round, "round.", fields)
     fields.raise_violations()
     return round_, plan
+
+
+def read_check_admission_request(
+    request: admission_pb2.CheckAdmissionRequest,
+) -> tuple[Round, PlanParameters, str]:
+    """The round, how long the answer may take, and the name of the job; paths begin with ``round.``.
+
+    Raises:
+        InvalidInputError: as :func:`read_round_request`. Whether there is such a job the engine says.
+    """
+    fields = Fields()
+    refuse_planned(request, "", fields)
+    job = fields.name(request.job, "", "job")
+    if not request.HasField("round"):
+        fields.refuse("round", "must be set")
+        fields.raise_violations()
+    with collector_held_off():
+        round_, parameters = _read_round(request.round, "round.", fields)
+    fields.raise_violations()
+    return round_, parameters, job
 
 
 def _with_state(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from types import MappingProxyType
 
+from gangplan.domain.cells import Cell, Cells
 from gangplan.domain.job import ThroughputProfile
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.twins import twin_maker
 from gangplan.v1 import throughput_pb2
 
-_Cell = tuple[str, int, str]
 _profile = twin_maker(ThroughputProfile)
 
 
@@ -34,7 +34,7 @@ def read_profiles(
             fields.name(name, here, "name")
             fields.unique(seen, name, f"{here}name")
         values = message.throughputs[:]
-        profiles.append(_profile(name, MappingProxyType(grids.read(message, values, here))))
+        profiles.append(_profile(name, grids.read(message, values, here)))
     return tuple(profiles)
 
 
@@ -51,30 +51,29 @@ class _Grids:
         self._types = types
         self._scopes = scopes
         self._fields = fields
-        self._known: dict[bytes, tuple[_Cell, ...]] = {}
+        self._known: dict[bytes, dict[Cell, int]] = {}
         self._bare = throughput_pb2.ThroughputProfile()
 
-    def read(
-        self, message: throughput_pb2.ThroughputProfile, values: list[float], path: str
-    ) -> dict[_Cell, float]:
+    def read(self, message: throughput_pb2.ThroughputProfile, values: list[float], path: str) -> Cells:
         """The cells of a profile with their throughputs, ``values``."""
         bare = self._bare
         bare.CopyFrom(message)
         bare.ClearField("name")
         bare.ClearField("throughputs")
         key = bare.SerializeToString()
-        cells = self._known.get(key)
-        if cells is not None and len(cells) == len(values) and _surely_in_range(values):
-            return dict(zip(cells, values, strict=True))
+        place = self._known.get(key)
+        if place is not None and len(place) == len(values) and _surely_in_range(values):
+            return Cells(place, array("d", values))
         before = len(self._fields.invalid)
         found = self._checked(message, values, path)
+        place = {cell: at for at, cell in enumerate(found)}
         if len(self._fields.invalid) == before:
-            self._known[key] = tuple(found)
-        return found
+            self._known[key] = place
+        return Cells(place, array("d", found.values()))
 
     def _checked(
         self, message: throughput_pb2.ThroughputProfile, values: list[float], path: str
-    ) -> dict[_Cell, float]:
+    ) -> dict[Cell, float]:
         fields = self._fields
         types, counts, scopes = list(message.accelerator_types), list(message.counts), list(message.scopes)
         lengths = {"accelerator_types": len(types), "counts": len(counts), "scopes": len(scopes)}
@@ -84,7 +83,7 @@ class _Grids:
                     f"{path}{name}",
                     f"has {length} entries beside {len(values)} throughputs; they run in parallel",
                 )
-        cells: dict[_Cell, float] = {}
+        cells: dict[Cell, float] = {}
         for index, (type_, count, scope, value) in enumerate(
             zip(types, counts, scopes, values, strict=False)
         ):
