@@ -216,6 +216,7 @@ class Client:
             ),
             maximum_concurrent_calls=answer.maximum_concurrent_calls,
             proposers=tuple(answer.proposers),
+            presets={preset.name: preset.purpose for preset in answer.presets},
         )
 
     def close(self) -> None:
