@@ -200,7 +200,7 @@ def _short(free: IntArray, demand: IntArray, scale: FloatArray) -> float:
 def _short_after(
     free: IntArray, demand: IntArray, wanted: int, out: int, back: int, scale: FloatArray
 ) -> float:
-    """What ``wanted`` lacks once ``out`` has left and ``back`` (-1: nobody) has come; inf: no room for that."""
+    """What ``wanted`` lacks once ``out`` has left and ``back`` (-1: nobody) has come; inf: no room."""
     short = 0.0
     for r in range(len(free)):
         left = free[r] + demand[out, r] - (demand[back, r] if back >= 0 else 0)
