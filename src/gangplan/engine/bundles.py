@@ -8,7 +8,7 @@ members, against every cost counted once (decision 13).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action, ActionKind
@@ -163,22 +163,23 @@ def poor(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Bun
     return [(bundle, each) for bundle, each in weighed if not each.pays]
 
 
-def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Iterable[str]) -> Weighed:
+def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection[str]) -> Weighed:
     """What ``jobs`` earn over ``floor`` in their shortest horizon, less costs.
 
     What they earn and pay in ``floor`` too, as those do that start there, counts for nothing. What they earn
     differently is taken to be off by ``policy.hysteresis`` of it on both sides, to their disadvantage: a gain
     within the error of the throughputs is none (decision 14).
 
-    A start that is soon done need not shorten the horizon of all: without it the others do what they do, and
-    its place stays free. So starts are left out, the soonest done first, while the rest is worth more so.
+    A start that is soon done need not shorten the horizon of all: where every disruption is for somebody else
+    too, the others do without it what they do, and its place stays free. So starts are left out, the soonest
+    done first, if the rest is worth more so.
     """
     facts, round_ = judge.facts, judge.instance.round
     length = round_.round_seconds
     policy = round_.policy
     earned = cost = 0.0
     horizon = round_.horizon_seconds
-    starts: list[tuple[float, float, float]] = []
+    starts: list[tuple[float, str, float, float]] = []
     for name in sorted(jobs):
         after = candidate.verification.outcomes[name]
         before = floor.verification.outcomes[name]
@@ -193,17 +194,20 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Iterable[s
             horizon = min(horizon, mine.horizon)
         elif gain > 0.0 and after.throughput > 0.0 and after.job.work_left:
             left = after.job.work_left / after.throughput
-            starts.append((left, more, policy.switching_weight * pays / length))
+            starts.append((left, name, more, policy.switching_weight * pays / length))
     starts.sort()
+    needed_by = [set(a.beneficiaries) for a in candidate.plan.actions if a.job in jobs and is_chosen(a)]
     best: Weighed | None = None
-    for left, more, pays in (*starts, (horizon, 0.0, 0.0)):
+    for left, name, more, pays in (*starts, (horizon, "", 0.0, 0.0)):
         within = min(left, horizon)
         rounds = max(within, length) / length
         found = Weighed(earned * rounds - cost, earned, cost, within)
         if best is None or found.gain > best.gain:
             best = found
-        if left >= horizon:
+        if left >= horizon or any(names == {name} for names in needed_by):
             break
+        for names in needed_by:
+            names.discard(name)
         earned -= more
         cost -= pays
     assert best is not None

@@ -44,8 +44,6 @@ def settle(
     """
     if lasting is best:
         return TakenBack(best, 0, 0)
-    if lasting is not None and best.value - lasting.value <= _WORTH_IT * abs(best.value):
-        return _instead(best, lasting, 0)
     settled = _settled(judge, search, best, floor)
     if lasting is not None and lasting.value > settled.candidate.value:
         return _instead(best, lasting, settled.bundles)
@@ -54,9 +52,9 @@ def settle(
 
 def _instead(best: Candidate, lasting: Candidate, bundles: int) -> TakenBack:
     """``lasting`` instead of ``best``, of which it does not have some disruptions."""
-    there = {action.job for action in lasting.plan.actions if is_chosen(action)}
-    less = sum(1 for action in best.plan.actions if is_chosen(action) and action.job not in there)
-    return TakenBack(lasting, max(1, bundles), less)
+    there = {action.id: action for action in lasting.plan.actions}
+    less = sum(1 for action in best.plan.actions if is_chosen(action) and there.get(action.id) != action)
+    return TakenBack(lasting, max(1, bundles), max(1, less))
 
 
 def _settled(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate) -> TakenBack:

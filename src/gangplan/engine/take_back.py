@@ -119,7 +119,7 @@ def _revert_all(
     stuck = False
     for bundle in poor:
         if judge.hurried:
-            return None
+            return None if together is None else (together, poor)
         alone = together if len(poor) == 1 else _revert(judge, candidate, list(bundle))
         if alone is None:
             stuck = True
