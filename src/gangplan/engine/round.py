@@ -93,7 +93,7 @@ def plan_round(
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     holding.look(judge.best or floor)
     asking = Asking(judge, parameters, runner, cancellation)
-    how = ladder(len(instance.option))
+    how = ladder(len(instance.option), parameters.steps)
     if parameters.pipeline != "greedy":
         judge.work["branches"] = branch(judge, search, how, holding)
     exact = solve_exactly(judge, asking, prices, how, holding)
