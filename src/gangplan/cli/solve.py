@@ -73,8 +73,8 @@ def solve(
     step: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to do otherwise than by the round's size: fruitless=0, branching_share=0.5, sift=0.001, "
-            "enough=0.01, programmes=100:0.5:large,all:1; repeat for more.",
+            help="What to do otherwise than by the round's size: fruitless=0, branching_share=0.5, "
+            "sift=0.001, enough=0.01, programmes=100:0.5:large,all:1; repeat for more.",
             metavar="NAME=VALUE",
             show_default="the file's",
         ),

@@ -68,11 +68,11 @@ class Ladder:
 
 
 LADDERS = (
-    # The whole programme at once. S (340 columns, five seeds at 50 and at 85 %): OPTIMAL in .07 s with either
-    # solver (2026-11-29-generated.md). openb-shaped (30 options, 1,032 columns): OPTIMAL, solved in half a second.
+    # The whole programme at once. S (340 columns, five seeds at 50 and 85 %): OPTIMAL in .07 s with either
+    # solver (2026-11-29-generated.md); openb-shaped (1,032 columns): OPTIMAL, of it .5 s in solvers.
     Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, enough=-1.0, steps=(Step(math.inf, 1.0),)),
-    # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median; at
-    # 50 % two of five, .03 % off at the end. With the whole programme at once .61 and .88 s (generated.md).
+    # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
+    # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md).
     Ladder(
         6_000,
         fruitless=2,
@@ -81,8 +81,8 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(100, 0.4), Step(math.inf, 1.0)),
     ),
-    # L (10,500 columns, 1.2 s, targets.md): the price greedy is .60 and .28 % off after .2 s, and what is there
-    # after 1 s .07 and .14 %. Branching brought 2.2 % to .5 % in four searches (engine/branch.py).
+    # L (10,500 columns, 1.2 s, targets.md): the price greedy is .60 and .28 % off after .2 s, the plan after
+    # 1 s .07 and .14 %. Branching brought 2.2 % to .5 % in four searches (engine/branch.py).
     Ladder(
         20_000,
         fruitless=3,
@@ -91,7 +91,7 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(50, 0.4), Step(500, 0.5), Step(math.inf, 1.0)),
     ),
-    # XL: prices bound it in .15 s where the relaxation took 3.3 s for as good a bound. Branching brought .20 % to
+    # XL: prices bound it in .15 s; the relaxation took 3.3 s for as good a bound. Branching brought .20 % to
     # .02 % in six searches (85 %); in 4 s no programme improved on that with any of four backends.
     Ladder(
         math.inf,
