@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from gangplan.model.formulation.layout import ROOT, Domain, Flow, Layout, flow_of, is_direct
 from gangplan.model.formulation.nesting import is_nested, present_tasks
 from gangplan.model.packing.assignment import Assignment, Placed
-from gangplan.model.packing.exchange import Exchange
+from gangplan.model.packing.exchange import Exchange, start_by_exchange
 from gangplan.model.packing.fill import fill, place_gangs, stay_where_free
 from gangplan.model.packing.in_place import prefer_in_place
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
@@ -84,6 +84,8 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
         Fit.BEST,
         order,
     )
+    if order is not None:
+        filled = start_by_exchange(occupancy, filled, order)
     return prefer_in_place(occupancy, filled)
 
 

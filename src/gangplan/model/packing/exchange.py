@@ -11,16 +11,19 @@ keeps its option, and only waiting jobs that the plan starts on one node are mov
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from gangplan.model.compiled import compiled
-from gangplan.model.packing.assignment import Placed
+from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 _STEPS = 64
+_MOST_FAILURES = 16
+"""Blocks for which no room is found before no more are tried."""
 _MOST_KINDS = 256
 """With more kinds of blocks there are too many ways to exchange them."""
 
@@ -117,6 +120,52 @@ class Exchange:
         self._jobs[kind, target].append(j)
         old = self._placed[j]
         self._placed[j] = Placed(old.option, ((target, old.spots[0][1]),))
+
+
+def start_by_exchange(occupancy: Occupancy, assignment: Assignment, order: IntArray) -> Assignment:
+    """Start waiting jobs of one block for which there is room once others have changed places.
+
+    Args:
+        occupancy: what is free beside everybody; changed.
+        assignment: who runs where, with everybody placed who finds room without.
+        order: positions of options in the order in which they are tried.
+    """
+    instance = occupancy.instance
+    placed = dict(assignment.placed)
+    left = instance.members - np.bincount(
+        instance.class_of_job[np.fromiter(placed, dtype=np.int64, count=len(placed))],
+        minlength=len(instance.classes),
+    )
+    left[instance.kept] = 0
+    exchange: Exchange | None = None
+    failed: set[int] = set()
+    for k in order[left[instance.option_class[order]] > 0].tolist():
+        c, option = int(instance.option_class[k]), instance.option_at(k)
+        job_class = instance.classes[c]
+        if not option.is_single:
+            continue
+        block = instance.block_index[option.demands[0].block]
+        while left[c] and block not in failed and occupancy.members_allowed(job_class, option):
+            if len(failed) >= _MOST_FAILURES or not _could_fit(occupancy, block):
+                failed.add(block)
+                break
+            exchange = exchange or Exchange(occupancy, placed)
+            node = exchange.make_room(block)
+            if node < 0:
+                failed.add(block)
+                break
+            j = next(j for j in job_class.jobs if j not in placed)
+            placed[j] = Placed(k, ((node, option.demands[0].tasks),))
+            occupancy.take_placed(j, placed[j])
+            left[c] -= 1
+    return replace(assignment, placed=placed)
+
+
+def _could_fit(occupancy: Occupancy, block: int) -> bool:
+    """Whether some node has the devices for ``block`` (or it needs none) and all nodes together the rest."""
+    demand = np.array(occupancy.instance.blocks[block].demand)
+    free = occupancy.free[occupancy.block_nodes(block)]
+    return bool((free[:, 0] >= demand[0]).any() and (free.sum(axis=0) >= demand).all())
 
 
 @compiled
