@@ -47,7 +47,8 @@ def test_whoever_changes_places_the_plan_stays_valid_and_worth_the_same(round_):
         if target >= 0:
             demand = np.array(instance.blocks[block].demand)
             assert target in occupancy.block_nodes(block)
-            assert ((occupancy.free[target] >= demand) | (demand == 0)).all()
+            assert ((occupancy.free[target, :3] >= demand) | (demand == 0)).all()
+            assert occupancy.copies(block, np.array([target])).all()
     after = Assignment(before.kept, placed)
     assert np.array_equal(occupancy.free, _beside(instance, after).free)
     one, other = (verify(round_, make_plan(instance, each)) for each in (before, after))

@@ -19,6 +19,7 @@ import numpy as np
 from gangplan.model.compiled import compiled
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.occupancy import Occupancy
+from gangplan.model.packing.shared_devices import with_whole
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 _STEPS = 64
@@ -55,19 +56,27 @@ class Exchange:
     def __init__(self, occupancy: Occupancy, placed: dict[int, Placed]) -> None:
         instance = occupancy.instance
         self._occupancy, self._placed = occupancy, placed
-        self._scale: FloatArray = 1.0 / np.maximum(instance.nodes.capacity.max(axis=0, initial=1), 1)
+        self._parts = instance.nodes.parts
+        most = instance.nodes.capacity.max(axis=0, initial=1)
+        limits = with_whole((int(most[0]), int(most[1]), int(most[2])), self._parts)
+        self._scale: FloatArray = 1.0 / np.maximum(np.array(limits, dtype=np.float64), 1.0)
         self._jobs: dict[tuple[int, int], list[int]] = defaultdict(list)
         for j, where in placed.items():
             option = instance.option_at(where.option)
-            if j not in instance.placements and option.is_single and not option.apart:
-                self._jobs[instance.block_index[option.demands[0].block], where.spots[0][0]].append(j)
+            if j in instance.placements or not option.is_single or option.apart:
+                continue
+            block = instance.block_index[option.demands[0].block]
+            if not occupancy.is_part(block):
+                self._jobs[block, where.spots[0][0]].append(j)
 
     def make_room(self, block: int) -> int:
         """A node that has room for one more ``block`` once others have changed places; -1: none found.
 
         Where exchanges alone do not help, somebody whose leaving would make room is given another place by
-        exchange.
+        exchange. Parts of a device stay where they are.
         """
+        if self._occupancy.is_part(block):
+            return -1
         here = self._here(block)
         if len(here.kinds) > _MOST_KINDS:
             return -1
@@ -104,7 +113,8 @@ class Exchange:
         for i, kind in enumerate(kinds):
             allowed[i, self._occupancy.block_nodes(kind)] = True
         blocks = self._occupancy.instance.blocks
-        return _Kinds(kinds, on, allowed, np.array([blocks[k].demand for k in kinds], dtype=np.int64))
+        demand = [with_whole(blocks[k].demand, self._parts) for k in kinds]
+        return _Kinds(kinds, on, allowed, np.array(demand, dtype=np.int64))
 
     def _gather(self, here: _Kinds, block: int) -> int:
         wanted = here.kinds.index(block)
@@ -155,15 +165,16 @@ def start_by_exchange(occupancy: Occupancy, assignment: Assignment, order: IntAr
                 failed.add(block)
                 break
             j = next(j for j in job_class.jobs if j not in placed)
-            placed[j] = Placed(k, ((node, option.demands[0].tasks),))
-            occupancy.take_placed(j, placed[j])
+            placed[j] = occupancy.take_placed(j, Placed(k, ((node, option.demands[0].tasks),)))
             left[c] -= 1
     return replace(assignment, placed=placed)
 
 
 def _could_fit(occupancy: Occupancy, block: int) -> bool:
     """Whether some node has the devices for ``block`` (or it needs none) and all nodes together the rest."""
-    demand = np.array(occupancy.instance.blocks[block].demand)
+    if occupancy.is_part(block):
+        return False
+    demand = np.array(with_whole(occupancy.instance.blocks[block].demand, occupancy.instance.nodes.parts))
     free = occupancy.free[occupancy.block_nodes(block)]
     return bool((free[:, 0] >= demand[0]).any() and (free.sum(axis=0) >= demand).all())
 
