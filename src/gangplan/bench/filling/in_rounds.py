@@ -34,7 +34,8 @@ _MIB = 2**20
 _EXPECTED = 400
 """About so many held jobs."""
 _STAYS = Capabilities(pausable=False, movable=False, resizable=False)
-_EQUAL = Policy(fairness_power=0.0)
+_DEVICES = Policy(fairness_power=0.0, reference_host=Resources(1_000_000_000, 2**60))
+"""What counts is devices: a pod without any is worth next to nothing."""
 
 
 def fill_in_rounds(trace: Trace, order: Integers, pods_per_round: int, parameters: PlanParameters) -> Filled:
@@ -106,7 +107,7 @@ class _Left:
             cluster=Cluster(nodes=tuple(self._nodes)),
             accelerators=self._types,
             jobs=(*self._held.values(), *waiting),
-            policy=_EQUAL,
+            policy=_DEVICES,
         )
 
     def take(self, n: int, devices: tuple[int, ...], k: int) -> None:
