@@ -22,26 +22,23 @@ DEMAND = 1.3
 
 
 def measure(run: Run) -> Row:
-    """The row of a run: ``who`` is a policy of one pod at a time, ``gangplan``, or ``upper-bound``.
-
-    ``options`` may set ``pods_per_round`` for gangplan, and ``demand``, what pods ask for in all over what
-    there is. The row's
+    """The row of a run: ``who`` is a policy of one pod at a time, ``gangplan-N`` in rounds of N pods, or
+    ``upper-bound``. ``options`` may set ``demand``, what pods ask for in all over what there is. The row's
     ``allocated_percent`` is of all device thousandths when the last pod has come,
     ``allocated_percent_at_capacity`` when as much was asked for as there is.
 
     Raises:
         InvalidInputError: there is no such policy, or the trace cannot be read.
     """
-    there = (*POLICIES, PLANNER, CEILING)
-    if run.who not in there:
-        said = f"no policy {run.who!r}; there are: {', '.join(there)}"
+    if run.who not in (*POLICIES, CEILING) and not _pods_per_round(run.who):
+        said = f"no policy {run.who!r}; there are: {', '.join((*POLICIES, 'gangplan-N', CEILING))}"
         raise InvalidInputError([FieldViolation("who", said)])
     trace = read_trace(Path(run.source), pods=run.instance.split("/")[1])
     order = arrivals(trace, run.seed, float(run.options.get("demand", DEMAND)))
     began = time.perf_counter(), time.process_time()
     found = _ceiling(trace, order) if run.who == CEILING else _filled(trace, order, run)
     return {
-        "policy": run.who,
+        "policy": PLANNER if _pods_per_round(run.who) else run.who,
         **found,
         "pods": len(order),
         "devices": trace.nodes.milli // 1000,
@@ -75,11 +72,17 @@ def _filled(trace: Trace, order: Integers, run: Run) -> Row:
     }
 
 
+def _pods_per_round(who: str) -> int:
+    """N of ``gangplan-N``; 0 for any other."""
+    planner, _, number = who.partition("-")
+    return int(number) if planner == PLANNER and number.isdecimal() else 0
+
+
 def _placed(trace: Trace, order: Integers, run: Run) -> tuple[Row, Filled]:
     """What the row says of how pods were placed, and where they went."""
-    if run.who != PLANNER:
+    pods = _pods_per_round(run.who)
+    if not pods:
         return {"pods_per_round": 1, "mode": "online"}, fill(trace, order, run.who, run.seed)
-    pods = int(run.options.get("pods_per_round", 1))
     mode: Pipeline = "greedy" if run.pipeline == "greedy" else "full"
     how = PlanParameters(pipeline=mode, solver=run.solver, time_budget_seconds=run.time_limit_s)
     return {"pods_per_round": pods, "mode": mode}, fill_in_rounds(trace, order, pods, how)
