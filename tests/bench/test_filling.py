@@ -160,14 +160,18 @@ def test_the_suite_s_rows_are_one_list_on_standard_output(bench: Any, tmp_path: 
     (tmp_path / "openb_pod_list_default.csv").write_text(
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np1,4000,1024,1,500,\np2,4000,1024,1,1000,T4\n"
     )
-    done = bench("run", "--suite", "openb-fill", "--data", tmp_path, "--seeds", "3", "-o", "json")
+    only = ("--only", "fgd", "--only", "upper-bound", "--only", "gangplan-*")
+    words = ("--suite", "openb-fill", "--data", tmp_path, "--seeds", "3", "-o", "json")
+    done = bench("run", *words, *only)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    assert [(row["policy"], row["mode"], row["seed"]) for row in rows] == [
-        ("fgd", "online", 3),
-        ("best-fit", "online", 3),
-        ("random", "online", 3),
-        ("upper-bound", "offline", 3),
+    assert [(row["policy"], row["pods_per_round"], row["mode"], row["seed"]) for row in rows] == [
+        ("fgd", 1, "online", 3),
+        ("upper-bound", rows[1]["pods"], "offline", 3),
+        ("gangplan", 500, "greedy", 3),
+        ("gangplan", 500, "full", 3),
+        ("gangplan", 50, "greedy", 3),
+        ("gangplan", 1, "greedy", 3),
     ]
-    assert rows[-1]["allocated_percent"] == pytest.approx(100.0)
-    assert all(75.0 <= row["allocated_percent"] <= 100.0 and row["pods_per_round"] for row in rows)
+    assert rows[1]["allocated_percent"] == pytest.approx(100.0)
+    assert all(75.0 <= row["allocated_percent"] <= 100.0 for row in rows)

@@ -122,3 +122,9 @@ def test_an_unknown_proposer_ends_with_3(gangplan: Any, scenario: Path) -> None:
     done = gangplan("solve", scenario, "--proposer", "oracle", "--proposer", "augur")
     assert (done.returncode, done.stdout) == (3, "")
     assert "no proposer 'oracle'" in done.stderr
+
+
+def test_an_unknown_step_ends_with_3(gangplan: Any, scenario: Path) -> None:
+    done = gangplan("solve", scenario, "--step", "branching=1", "--step", "fruitless=0")
+    assert done.returncode == 3
+    assert "'branching=1' is no NAME=VALUE of a step" in done.stderr

@@ -204,6 +204,15 @@ def test_solvers_are_listed_here_and_there(gangplan: Any, address: str) -> None:
     assert "integer" in table
 
 
+def test_policies_are_listed_with_what_they_set(gangplan: Any) -> None:
+    found = json.loads(gangplan("policies", "-o", "json").stdout)
+    assert [one["name"] for one in found][:2] == ["efficiency", "finish-time-fair"]
+    by_name = {one["name"]: one["policy"] for one in found}
+    assert by_name["deadline"] == {"deadline_weight": 4.0}
+    assert by_name["interactive"]["fairness_forms"] == {"DEVICE_TIME": 1.0}
+    assert "fairness_power 2" in gangplan("policies").stdout
+
+
 def test_scenario_validate_names_file_line_and_remedy(gangplan: Any, scenario: Path, tmp_path: Path) -> None:
     done = gangplan("scenario", "validate", scenario)
     assert (done.returncode, done.stderr) == (DONE, "")

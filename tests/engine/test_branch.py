@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gangplan.domain.round import Round
 from gangplan.engine.branch import branch
 from gangplan.engine.budget import Budget
+from gangplan.engine.hold import Holding
 from gangplan.engine.judge import Judge
 from gangplan.engine.steps import Ladder
 from gangplan.errors import TooManyPlansError
@@ -91,7 +92,7 @@ def test_the_bound_falls_and_stays_above_the_best_plan(round_: Round) -> None:
     judge, search = begun(round_)
     assert judge.best is not None
     value, bound, price = judge.best.value, judge.bound, search.price.copy()
-    branch(judge, search, ladder_of(fruitless=3))
+    branch(judge, search, ladder_of(fruitless=3), Holding(judge, judge.best))
     assert judge.best.value >= value
     assert judge.bound <= bound
     assert judge.bound >= judge.best.value - 1e-6 * max(1.0, abs(judge.best.value))
@@ -109,7 +110,7 @@ def test_deciding_one_gang_finds_the_best_plan() -> None:
     judge, search = begun(TORN)
     assert judge.best is not None
     before = judge.best.value
-    assert branch(judge, search, ladder_of(fruitless=6)) > 0
+    assert branch(judge, search, ladder_of(fruitless=6), Holding(judge, judge.best)) > 0
     assert judge.best.name == "branch"
     assert judge.best.value > before + 0.5
     assert abs(judge.best.value - best_plan(TORN).objective) < 1e-9
@@ -118,8 +119,9 @@ def test_deciding_one_gang_finds_the_best_plan() -> None:
 def test_nothing_is_searched_where_the_row_or_the_clock_says_so() -> None:
     for fruitless, share, seconds in ((0, 1.0, None), (6, 0.0, 60.0), (6, 1.0, 0.0)):
         judge, search = begun(TORN, Budget(seconds))
+        assert judge.best is not None
         bound, stages = judge.bound, len(judge.stages)
-        assert branch(judge, search, ladder_of(fruitless, share)) == 0
+        assert branch(judge, search, ladder_of(fruitless, share), Holding(judge, judge.best)) == 0
         assert (judge.bound, len(judge.stages)) == (bound, stages)
 
 
@@ -127,4 +129,4 @@ def test_nothing_is_searched_where_the_optimum_is_proved() -> None:
     judge, search = begun(TORN)
     assert judge.best is not None
     judge.bound = judge.best.value
-    assert branch(judge, search, ladder_of(fruitless=6)) == 0
+    assert branch(judge, search, ladder_of(fruitless=6), Holding(judge, judge.best)) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -14,9 +15,10 @@ from gangplan.domain.round import Round
 from gangplan.engine import steps
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
-from gangplan.engine.steps import BACKENDS, LADDERS, Integrality, Ladder, Step, ladder
-from gangplan.errors import TooManyPlansError
+from gangplan.engine.steps import BACKENDS, LADDERS, Integrality, Ladder, Step, Steps, ladder, read_steps
+from gangplan.errors import InvalidInputError, TooManyPlansError
 from gangplan.model.verifier.verify import verify
+from gangplan.planning.generate import generate_named
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.strategies import rounds
 from gangplan_solvers import catalog
@@ -46,6 +48,58 @@ def test_every_row_ends_with_the_whole_programme(row: Ladder) -> None:
     assert all(one.options < other.options for one, other in itertools.pairwise(row.steps))
     assert 0.0 <= row.branching_share < 1.0
     assert (row.fruitless == 0) == (row.branching_share == 0.0)
+
+
+@given(st.integers(0, 10**6))
+def test_a_request_overrides_a_row_field_by_field(options: int) -> None:
+    row = ladder(options)
+    assert ladder(options, Steps()) == row
+    assert ladder(options, Steps(fruitless=0)) == replace(row, fruitless=0)
+    written = ["branching_share=0", "sift=0.5", "enough=1", "programmes=50:0.5:large,all:1"]
+    assert ladder(options, read_steps(written)) == replace(
+        row,
+        branching_share=0.0,
+        sift=0.5,
+        enough=1.0,
+        steps=(Step(50, 0.5, Integrality.LARGE), Step(math.inf, 1.0)),
+    )
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "fruitless",
+        "fruitless=-1",
+        "fruitless=1001",
+        "fruitless=x",
+        "branching=1",
+        "sift=2",
+        "enough=nan",
+        "programmes=",
+        "programmes=50",
+        "programmes=-1:1",
+        "programmes=50:0",
+        "programmes=50:1:small",
+        "programmes=" + ",".join(["all:1"] * 17),
+    ],
+)
+def test_what_is_no_step_is_refused_by_its_words(setting: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        read_steps(["fruitless=1", setting])
+    (violation,) = caught.value.violations
+    assert repr(setting) in violation.description
+
+
+def test_the_steps_of_a_request_are_taken() -> None:
+    """With nothing solved beyond a gap of 1 the greedy answers; with two programmes both are."""
+    round_ = generate_named("S/steady/85/seed0")
+    how = PlanParameters(solver="highs", time_budget_seconds=600.0)
+    none = plan_round(round_, replace(how, steps=read_steps(["enough=1"])))
+    assert "exact_steps" not in none.statistics
+    two = plan_round(round_, replace(how, steps=read_steps(["programmes=0:0.9:large,all:1"])))
+    assert two.statistics["exact_steps"] == 2
+    branched = plan_round(round_, replace(how, steps=Steps(fruitless=2, branching_share=0.5, enough=1e-6)))
+    assert branched.statistics["branches"] > 0
 
 
 def test_every_backend_of_the_table_is_installed_here() -> None:

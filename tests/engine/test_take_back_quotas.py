@@ -65,11 +65,11 @@ def test_room_in_quotas_is_made_by_starts_alone_and_the_densest_last(round_: Rou
         for j, where in price_greedy(instance, search.prices()).placed.items()
         if j not in instance.placements
     }
-    before = dict(placed)
     occupancy = Occupancy(instance, np.flatnonzero(instance.kept).tolist())
     empty = occupancy.free.copy()
     for j, where in placed.items():
-        occupancy.take_placed(j, where)
+        placed[j] = occupancy.take_placed(j, where)
+    before = dict(placed)
     was_broken = bool(occupancy.broken_queues())
     _make_room_in_quotas(occupancy, placed)
     assert placed.items() <= before.items()

@@ -213,6 +213,7 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
         return np.array([value], dtype=np.float64)
 
     relative, full = outcome.relative_throughput, mine.size**round_.policy.size_exponent
+    kept = outcome.status is Status.KEPT
     outlook = round_.outlook
     fair = mine.weight * relative if mine.claim is None else mine.claim.earns(relative)
     return OptionTable(
@@ -226,6 +227,9 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
         rate_needed=one(needed),
         wider_than_preferred=np.array([wide]),
         price=one(paid if round_.policy.cost_weight else 0.0),
+        most_paid=one(
+            full * fair / round_.policy.cost_weight if kept and round_.policy.cost_weight else np.inf
+        ),
         lost_device_seconds=one(lost),
         horizon_seconds=one(mine.horizon),
     )

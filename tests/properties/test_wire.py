@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ from gangplan.domain.plan import (
 )
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.steps import Integrality, Step, Steps
 from gangplan.engine.warm_start import pack
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.service.files import load_message, load_round, save_message
@@ -61,6 +63,22 @@ parameters = st.builds(
     relative_gap=st.floats(0, 1),
     node_limit=st.none() | st.integers(0, 2**31 - 1),
     threads=st.integers(1, 256),
+    steps=st.builds(
+        Steps,
+        fruitless=st.none() | st.integers(0, 1_000),
+        branching_share=st.none() | st.floats(0, 1),
+        sift=st.none() | st.floats(0, 1),
+        enough=st.none() | st.floats(0, 1),
+        programmes=st.lists(
+            st.builds(
+                Step,
+                options=st.just(math.inf) | st.integers(0, 2**31 - 1).map(float),
+                share=st.floats(1e-9, 1),
+                integrality=st.sampled_from(Integrality),
+            ),
+            max_size=3,
+        ).map(tuple),
+    ),
 )
 name = st.sampled_from(("a", "b-1", "ns/c", "ⵣ"))
 placements = st.lists(

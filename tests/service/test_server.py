@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
 
 from gangplan.client import Client
+from gangplan.domain.presets import PRESETS
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import BackendError, ServiceError, UnknownSolverError
 from gangplan.service.wire import read_result, write_round
@@ -74,6 +75,7 @@ async def test_the_sync_client_speaks_to_the_server(serving: Any, instant: Any, 
     assert result.seed == 3
     assert {solver.name for solver in solvers} >= {"highs", "cpsat"}
     assert "gangplan.v1.PlacementService.PlanRound" in capabilities.methods
+    assert capabilities.presets == {name: preset.purpose for name, preset in PRESETS.items()}
     assert capabilities.maximum_request_bytes == 64 * 2**20
 
 

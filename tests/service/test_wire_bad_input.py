@@ -147,6 +147,25 @@ NUMBERS = [
     (put("parameters.node_limit", -1), "parameters.node_limit", "and is -1"),
     (put("parameters.threads", 0), "parameters.threads", "must be from 1 to 256"),
     (put("parameters.pipeline", 9), "parameters.pipeline", "9 is no known value"),
+    (put("parameters.steps.fruitless", -1), "parameters.steps.fruitless", "must be from 0 to 1,000"),
+    (put("parameters.steps.branching_share", 1.5), "parameters.steps.branching_share", "and is 1.5"),
+    (put("parameters.steps.sift_gap", NAN), "parameters.steps.sift_gap", "and is nan"),
+    (put("parameters.steps.enough_gap", -0.1), "parameters.steps.enough_gap", "and is -0.1"),
+    (
+        lambda r: r.parameters.steps.programmes.add(share=0.0),
+        "parameters.steps.programmes[0].share",
+        "and is 0",
+    ),
+    (
+        lambda r: r.parameters.steps.programmes.add(options=-1),
+        "parameters.steps.programmes[0].options",
+        "and is -1",
+    ),
+    (
+        lambda r: [r.parameters.steps.programmes.add() for _ in range(17)],
+        "parameters.steps.programmes",
+        "at most 16, and there are 17",
+    ),
 ]
 
 TIMES = [

@@ -46,6 +46,7 @@ def full_request() -> PlanRoundRequest:
     action = request.previous_plan.actions.add(action_id="a0", kind="ACTION_KIND_MIGRATE", job="train")
     action.placements.add(group="trainer", node="n0", tasks=1, devices=[0, 1])
     action.preconditions.add(kind="Node", name="n0", revision="41")
+    request.parameters.steps.programmes.add(options=7, share=0.5)
     claim = request.previous_plan.claims.add(job="wait", freed_by=["a0"])
     claim.placements.add(group="worker", node="n0", tasks=1, devices=[3])
     claim.expires_at.seconds = request.now.seconds + 300

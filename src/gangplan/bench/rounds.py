@@ -19,6 +19,7 @@ from gangplan.bench.runs import Row, Run, Status
 from gangplan.bench.serving import MESSAGE_MEBIBYTES
 from gangplan.domain.plan import RoundResult, Stage, TerminationLimit, gaps
 from gangplan.engine.parameters import Pipeline, PlanParameters
+from gangplan.engine.steps import read_steps
 from gangplan.errors import NoVerifiedPlanError, ServiceError
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def parameters(run: Run) -> PlanParameters:
         solver=run.solver,
         threads=run.threads,
         node_limit=run.node_limit,
+        steps=read_steps(run.options.get("steps", ())),
     )
 
 

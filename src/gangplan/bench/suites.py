@@ -52,7 +52,7 @@ class Group(_Strict):
         threads, node_limit: of the solver.
         memory_limit_mb: most resident memory of all processes of a run; 0: no limit.
         check_permuted: plan each round a second time with its lists in another order.
-        options: more for the kind.
+        options: more for the kind; of rounds ``steps``, a list of ``NAME=VALUE`` as for ``solve --step``.
     """
 
     sizes: tuple[str, ...] = ()

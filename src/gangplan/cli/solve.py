@@ -70,6 +70,15 @@ def solve(
             show_default="the file's",
         ),
     ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to do otherwise than by the round's size: fruitless=0, branching_share=0.5, "
+            "sift=0.001, enough=0.01, programmes=100:0.5:large,all:1; repeat for more.",
+            metavar="NAME=VALUE",
+            show_default="the file's",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option(help="Exit with 4 when a job has no placement.")] = False,
     at: Annotated[
         int | None,
@@ -108,6 +117,10 @@ def solve(
             parameters = replace(parameters, seed=seed)
         if proposer:
             parameters = replace(parameters, proposers=tuple(dict.fromkeys(proposer)))
+        if step:
+            from gangplan.engine.steps import read_steps
+
+            parameters = replace(parameters, steps=read_steps(step))
         request = write_round(given.round, parameters, compact=True)
         with shown or nullcontext():
             response = client.send_round(request)

@@ -72,6 +72,7 @@ class ServiceCapabilities:
         maximum_time_budget_seconds: longest time budget that is honoured; None: any.
         maximum_concurrent_calls: more are refused with RESOURCE_EXHAUSTED.
         proposers: names of the installed proposers.
+        presets: what each policy with a name is for, by name.
     """
 
     version: str
@@ -81,3 +82,4 @@ class ServiceCapabilities:
     maximum_time_budget_seconds: float | None
     maximum_concurrent_calls: int
     proposers: tuple[str, ...] = ()
+    presets: Mapping[str, str] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from gangplan.client.answers import PlanViolation, ServiceCapabilities, SolverDescription, Validation
 from gangplan.client.transport import GrpcTransport, InProcessTransport, Transport
 from gangplan.engine.parameters import Pipeline, PlanParameters
+from gangplan.engine.steps import Steps
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES, ServerOptions
 from gangplan.service.wire import read_result, write_plan, write_round
 from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
@@ -80,6 +81,7 @@ class Client:
         node_limit: int | None = _DEFAULTS.node_limit,
         threads: int = _DEFAULTS.threads,
         proposers: Sequence[str] = _DEFAULTS.proposers,
+        steps: Steps = _DEFAULTS.steps,
         warm_start: bytes = _DEFAULTS.warm_start,
         previous_plan: Plan | None = _DEFAULTS.previous_plan,
         request_id: str = "",
@@ -97,6 +99,7 @@ class Client:
             node_limit: most branch-and-bound nodes; None: unlimited.
             threads: of the solver; 1 repeats exactly.
             proposers: names of the service's proposers to ask as well.
+            steps: what to do otherwise than the planner does at the round's size.
             warm_start: of the answer to the round before; empty: a cold start.
             previous_plan: an earlier plan, tried as a proposal.
             request_id: comes back in the answer.
@@ -115,6 +118,7 @@ class Client:
             node_limit=node_limit,
             threads=threads,
             proposers=tuple(proposers),
+            steps=steps,
             warm_start=warm_start,
             previous_plan=previous_plan,
         )
@@ -216,6 +220,7 @@ class Client:
             ),
             maximum_concurrent_calls=answer.maximum_concurrent_calls,
             proposers=tuple(answer.proposers),
+            presets={preset.name: preset.purpose for preset in answer.presets},
         )
 
     def close(self) -> None:

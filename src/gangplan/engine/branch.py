@@ -6,6 +6,7 @@ fell to 0.5 % in four searches (L, half occupied), and 0.20 % to 0.02 % in six (
 
 from __future__ import annotations
 
+from gangplan.engine.hold import Holding, plan_around
 from gangplan.engine.judge import Judge
 from gangplan.engine.steps import Ladder
 from gangplan.model.packing.assignment import worth
@@ -16,8 +17,11 @@ from gangplan.model.prices.lagrangian import PriceSearch
 _PROGRESS = 2e-5
 
 
-def branch(judge: Judge, search: PriceSearch, how: Ladder) -> int:
-    """Branch while that brings a better plan or a clearly lower bound; the searches made."""
+def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding) -> int:
+    """Branch while that brings a better plan or a clearly lower bound; the searches made.
+
+    Bounds are those of all plans; the plans keep who is held.
+    """
     assert judge.best is not None
     branching = Branching(search)
     end = judge.budget
@@ -29,19 +33,20 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder) -> int:
 
     fruitless = 0
     while fruitless < how.fruitless and not stop() and judge.gap > how.enough:
-        value, bound = judge.best.value, judge.bound
+        value, bound = holding.best.value, judge.bound
         with judge.budget.phase("branch"):
             found = branching.expand(judge.best.value, stop)
         if not found:
             break
         for child in found:
-            if child.bound <= judge.best.value or stop():
+            if child.bound <= holding.best.value or stop():
                 continue
             with judge.budget.phase("branch"):
-                assignment = price_greedy(judge.instance, child.prices())
-            if worth(judge.instance, assignment) > judge.best.value:
-                judge.consider("branch", assignment)
+                assignment = price_greedy(judge.instance, holding.prices(child.prices()))
+            if worth(judge.instance, assignment) > holding.best.value:
+                candidate = holding.consider("branch", assignment)
+                plan_around(holding, child, candidate, name="branch")
         judge.lower(max(branching.bound, judge.best.value))
-        progress = max(judge.best.value - value, bound - judge.bound)
+        progress = max(holding.best.value - value, bound - judge.bound)
         fruitless = 0 if progress > _PROGRESS * abs(bound) else fruitless + 1
     return branching.nodes

@@ -10,6 +10,7 @@ import numpy as np
 from gangplan.domain.plan import TerminationLimit
 from gangplan.engine.ask import Asking
 from gangplan.engine.ceilings import Ceilings
+from gangplan.engine.hold import Holding
 from gangplan.engine.judge import Judge
 from gangplan.engine.sift import sift
 from gangplan.engine.steps import Integrality, Ladder, Step
@@ -33,6 +34,11 @@ _CROWDED_COLUMNS = 300
 """Size from which a programme with split pools is first solved inflated: a smaller one is solved at once."""
 _RESIZE_PASSES = 3
 _EASE_GAP = 0.01
+_UNHELD_SHARE = 0.5
+"""Of its share of time, where plans with somebody held are needed too."""
+_HELD_PASSES = 3
+_WORTH_HOLDING = 1e-6
+"""A smaller loss, as a share of the value, is left alone."""
 _PRECISE = 0.02
 """A reduced programme need not be solved closer than this share of the gap that is open."""
 
@@ -60,7 +66,7 @@ class Exact:
     loose: int = 0
 
 
-def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder) -> Exact:
+def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder, holding: Holding) -> Exact:
     """Solve the programme within what the budget leaves for it, and bind every solution."""
     if asking.parameters.pipeline == "greedy" or judge.gap <= how.enough:
         return Exact(None, TerminationLimit.NONE, "", None)
@@ -70,7 +76,7 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder) -> 
         return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
     with judge.budget.phase("formulate"):
         layout = build_layout(judge.instance)
-        search = _Search(judge, asking, layout, formulate(layout), prices)
+        search = _Search(judge, asking, layout, formulate(layout), prices, holding)
     return search.run(how)
 
 
@@ -78,9 +84,16 @@ class _Search:
     """The programme of one round, and what is known of it so far."""
 
     def __init__(
-        self, judge: Judge, asking: Asking, layout: Layout, program: Program, prices: Prices
+        self,
+        judge: Judge,
+        asking: Asking,
+        layout: Layout,
+        program: Program,
+        prices: Prices,
+        holding: Holding,
     ) -> None:
         self.judge = judge
+        self.holding = holding
         self.asking = asking
         self.layout = layout
         self.program = program
@@ -97,9 +110,10 @@ class _Search:
             self._crowded()
         done = 0
         for step in how.steps:
-            if not self._take(step):
+            if not self._take(self._hurry(step)):
                 break
             done += 1
+            self._held(step)
             if self._within(_OPTIMAL):
                 break
         proved = self.solution is not None and self._within(_OPTIMAL)
@@ -171,6 +185,38 @@ class _Search:
             if self.unbound:
                 self.unbound = self._inflated(self.layout, self.program, step.options)
         return True
+
+    def _hurry(self, step: Step) -> Step:
+        """``step`` with less of the time, where some of it is needed for plans that hold who is done soon."""
+        return replace(step, share=_UNHELD_SHARE * step.share) if self.holding.needed else step
+
+    def _held(self, step: Step) -> None:
+        """Solve again with those held who must be for its bundles to pay; the bound stays the first one."""
+        held: set[int] = set()
+        for _ in range(_HELD_PASSES):
+            best, more = self.holding.best, self.holding.classes - held
+            assert self.judge.best is not None
+            loss = self.judge.best.value - best.value
+            if not more or loss <= _WORTH_HOLDING * abs(best.value):
+                return
+            held |= more
+            lower = self.program.lower.copy()
+            columns = self.layout.keep_column[sorted(held)]
+            lower[columns[columns >= 0]] = 1.0
+            whole = replace(self.program, lower=lower)
+            start = self._start(program=whole, assignment=best.assignment)
+            given = np.zeros(self.program.columns) if start is None else start
+            kept, _ = self.ceilings.nearest(step.options, given, best.value)
+            kept[columns[columns >= 0]] = True
+            solution = self.asking.solve(
+                whole.restricted(kept),
+                None if start is None else start[kept],
+                share=step.share,
+                relative_gap=max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap),
+            )
+            if solution is None or solution.values is None:
+                return
+            self._bind("held", _spread(solution.values, kept))
 
     def _eased(self, reduced: Program, kept: BoolArray, values: FloatArray, share: float) -> int:
         """Look among the optima for one that packs; how many gangs found no room in it."""
@@ -258,14 +304,19 @@ class _Search:
         """Bind and judge a solution."""
         with self.judge.budget.phase("bind"):
             assignment = bind(layout or self.layout, values, self.order)
-        self.judge.consider(name, assignment)
+        self.holding.consider(name, assignment)
         return assignment
 
-    def _start(self, layout: Layout | None = None, program: Program | None = None) -> FloatArray | None:
-        """The best verified plan as a complete warm start; None where the programme has no column for it."""
+    def _start(
+        self,
+        layout: Layout | None = None,
+        program: Program | None = None,
+        assignment: Assignment | None = None,
+    ) -> FloatArray | None:
+        """A verified plan, by default the best, as a complete start; None where the programme has none."""
         assert self.judge.best is not None
         with self.judge.budget.phase("encode"):
-            values = encode(layout or self.layout, self.judge.best.assignment)
+            values = encode(layout or self.layout, assignment or self.judge.best.assignment)
             return values if (program or self.program).worst_violation(values) <= _FEASIBLE else None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gangplan.domain.plan import Plan
+from gangplan.engine.steps import UNCHANGED, Steps
 
 Pipeline = Literal["auto", "full", "greedy"]
 
@@ -25,6 +26,7 @@ class PlanParameters:
         node_limit: most branch-and-bound nodes; None is unlimited, 0 is no branching.
         threads: threads of the solver; 1 repeats exactly.
         proposers: names of installed proposers to ask as well (``engine/proposers.py``).
+        steps: what to do otherwise than the table of steps says (``engine/steps.py``).
         warm_start: what the answer to the round before had (decision 33); empty: a cold start.
         look_ahead_share: share of the time that is left when the round is read which a new outlook may take
             (decision 31); 0: none is made, and an outlook that the round carries is followed as it is.
@@ -40,6 +42,7 @@ class PlanParameters:
     node_limit: int | None = None
     threads: int = 1
     proposers: tuple[str, ...] = ()
+    steps: Steps = UNCHANGED
     warm_start: bytes = b""
     look_ahead_share: float = 0.0
     previous_plan: Plan | None = None

@@ -13,7 +13,9 @@ from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.choose import best_on, copies_on, first_on, pack_on
+from gangplan.model.packing.exchange import Exchange
 from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
 
@@ -42,7 +44,8 @@ def compile_loops() -> None:
         keep_and_fill(instance)
         search = PriceSearch.of(instance)
         search.improve(steps=1)
-        price_greedy(instance, search.prices())
+        placed = dict(price_greedy(instance, search.prices()).placed)
+        Exchange(Occupancy(instance, ()), placed).make_room(0)
         free, nodes = np.ones((1, 3), np.int64), np.zeros(1, np.int64)
         copies_on(free, nodes, free[0].copy(), 1)
         for choose in (first_on, best_on, pack_on):

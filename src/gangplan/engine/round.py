@@ -11,6 +11,7 @@ from gangplan.engine.ask import Asking
 from gangplan.engine.branch import branch
 from gangplan.engine.budget import Budget
 from gangplan.engine.exact import solve_exactly
+from gangplan.engine.hold import Holding, plan_around
 from gangplan.engine.judge import Judge
 from gangplan.engine.look_ahead import look_ahead
 from gangplan.engine.parameters import PlanParameters
@@ -85,18 +86,20 @@ def plan_round(
             search = searching.result(lambda: judge.hurried)
             prices = search.prices()
     judge.lower(prices.bound)
-    with budget.phase("greedy"):
-        priced = None if judge.hurried else price_greedy(instance, prices)
-    if priced is not None:
-        judge.consider("greedy", priced)
-    prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     asking = Asking(judge, parameters, runner, cancellation)
     staged = decide_tiers(judge, asking, floor)
-    judge = asking.judge = staged.judge
-    how = ladder(len(instance.option))
+    judge, floor = staged.judge, staged.floor
+    with budget.phase("greedy"):
+        priced = None if judge.hurried else price_greedy(instance, prices)
+    holding = Holding(judge, floor)
+    if priced is not None:
+        plan_around(holding, search, holding.consider("greedy", priced), name="greedy_held")
+    prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
+    holding.look(judge.best or floor)
+    how = ladder(len(instance.option), parameters.steps)
     if parameters.pipeline != "greedy":
-        judge.work["branches"] = branch(judge, search, how)
-    exact = solve_exactly(judge, asking, prices, how)
+        judge.work["branches"] = branch(judge, search, how, holding)
+    exact = solve_exactly(judge, asking, prices, how, holding)
     with budget.phase("take_back"):
-        settled = settle(judge, search, judge.best or staged.floor, staged.floor)
+        settled = settle(judge, search, judge.best or floor, floor, holding.best)
     return answer(judge, parameters, staged, exact, settled, write_warm_start(search))

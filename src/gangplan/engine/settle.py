@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gangplan.engine.bundles import is_chosen
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.take_back import TakenBack, take_back
 from gangplan.model.packing.price_greedy import price_greedy
@@ -25,8 +26,38 @@ _WORTH_IT = 1e-4
 """A smaller loss, as a share of the value, is left alone."""
 
 
-def settle(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate) -> TakenBack:
-    """Take back what does not pay, and plan again around it while that gives a better plan."""
+def settle(
+    judge: Judge,
+    search: PriceSearch,
+    best: Candidate,
+    floor: Candidate,
+    lasting: Candidate | None = None,
+) -> TakenBack:
+    """Take back what does not pay, and plan again around it while that gives a better plan.
+
+    Args:
+        judge: of the round.
+        search: its prices.
+        best: the plan of the most value.
+        floor: the plan that keeps everything.
+        lasting: the best plan known in which every bundle pays; answered unless ``best`` leads to a better.
+    """
+    if lasting is best:
+        return TakenBack(best, 0, 0)
+    settled = _settled(judge, search, best, floor)
+    if lasting is not None and lasting.value > settled.candidate.value:
+        return _instead(best, lasting, settled.bundles)
+    return settled
+
+
+def _instead(best: Candidate, lasting: Candidate, bundles: int) -> TakenBack:
+    """``lasting`` instead of ``best``, of which it does not have some disruptions."""
+    there = {action.id: action for action in lasting.plan.actions}
+    less = sum(1 for action in best.plan.actions if is_chosen(action) and there.get(action.id) != action)
+    return TakenBack(lasting, max(1, bundles), max(1, less))
+
+
+def _settled(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate) -> TakenBack:
     settled = take_back(judge, best, floor)
     latest, before = settled.candidate, best
     for number in range(_PASSES):

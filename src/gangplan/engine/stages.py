@@ -97,6 +97,7 @@ def decide_tiers(judge: Judge, asking: Asking, floor: Candidate) -> Staged:
             lambda name, plan: judge.consider(f"tiers {name}", plan) is not None,
         )
         judge.lower(bound)
+    asking.judge = judge
     return Staged(judge, best, tuple(tiers))
 
 

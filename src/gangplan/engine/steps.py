@@ -1,14 +1,23 @@
 """What is done at which size, and with which solver: the whole choice in one place (formulation, section 2).
 
-A request overrides it by ``pipeline`` (``greedy`` asks no solver), ``solver``, ``relative_gap`` and
-``node_limit``.
+A request overrides it by ``pipeline`` (``greedy`` asks no solver), ``solver``, ``relative_gap``,
+``node_limit``, and field by field by :class:`Steps`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+from gangplan.errors import FieldViolation, InvalidInputError
+
+MOST_FRUITLESS = 1_000
+"""Largest ``fruitless`` of a request."""
+MOST_PROGRAMMES = 16
+"""Most programmes of a request."""
 
 
 class Integrality(Enum):
@@ -59,7 +68,11 @@ class Ladder:
 
 
 LADDERS = (
+    # The whole programme at once. S (340 columns, five seeds at 50 and 85 %): OPTIMAL in .07 s with either
+    # solver (2026-11-29-generated.md); openb-shaped (1,032 columns): OPTIMAL, of it .5 s in solvers.
     Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, enough=-1.0, steps=(Step(math.inf, 1.0),)),
+    # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
+    # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md).
     Ladder(
         6_000,
         fruitless=2,
@@ -68,6 +81,8 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(100, 0.4), Step(math.inf, 1.0)),
     ),
+    # L (10,500 columns, 1.2 s, targets.md): the price greedy is .60 and .28 % off after .2 s, the plan after
+    # 1 s .07 and .14 %. Branching brought 2.2 % to .5 % in four searches (engine/branch.py).
     Ladder(
         20_000,
         fruitless=3,
@@ -76,6 +91,8 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(50, 0.4), Step(500, 0.5), Step(math.inf, 1.0)),
     ),
+    # XL: prices bound it in .15 s; the relaxation took 3.3 s for as good a bound. Branching brought .20 % to
+    # .02 % in six searches (85 %); in 4 s no programme improved on that with any of four backends.
     Ladder(
         math.inf,
         fruitless=6,
@@ -85,6 +102,7 @@ LADDERS = (
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
     ),
 )
+"""By size, with what was measured on two cores (files in ``benchmarks/results``)."""
 
 
 BACKENDS: tuple[tuple[float, tuple[str, ...]], ...] = (
@@ -103,6 +121,97 @@ in 4 s.
 """
 
 
-def ladder(options: int) -> Ladder:
-    """What is done for a round of that many options."""
-    return next(each for each in LADDERS if options <= each.options)
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a request says of the steps; what is None, or empty, is as the table has it.
+
+    Attributes:
+        fruitless, branching_share, sift, enough: as in :class:`Ladder`.
+        programmes: the programmes instead of the row's ``steps``.
+    """
+
+    fruitless: int | None = None
+    branching_share: float | None = None
+    sift: float | None = None
+    enough: float | None = None
+    programmes: tuple[Step, ...] = ()
+
+
+UNCHANGED = Steps()
+"""All as the table has it."""
+
+
+def ladder(options: int, steps: Steps = UNCHANGED) -> Ladder:
+    """What is done for a round of that many options, but for what ``steps`` says."""
+    row = next(each for each in LADDERS if options <= each.options)
+    return Ladder(
+        options=row.options,
+        fruitless=row.fruitless if steps.fruitless is None else steps.fruitless,
+        branching_share=row.branching_share if steps.branching_share is None else steps.branching_share,
+        sift=row.sift if steps.sift is None else steps.sift,
+        enough=row.enough if steps.enough is None else steps.enough,
+        steps=steps.programmes or row.steps,
+    )
+
+
+def read_steps(settings: Sequence[str]) -> Steps:
+    """Steps as people write them, ``NAME=VALUE`` each.
+
+    The names are those of :class:`Steps`. Programmes are ``OPTIONS:SHARE`` with commas between, ``all`` for
+    all options, and ``:large`` at the end where only large columns must be whole:
+    ``programmes=100:0.5:large,all:1``.
+
+    Raises:
+        InvalidInputError: a name or a value is none; every violation at once.
+    """
+    values: dict[str, Any] = {}
+    wrong = []
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        try:
+            if name not in _READERS:
+                raise ValueError(f"there are: {', '.join(_READERS)}")
+            values[name] = _READERS[name](value)
+        except ValueError as error:
+            wrong.append(FieldViolation("step", f"{setting!r} is no NAME=VALUE of a step: {error}"))
+    if wrong:
+        raise InvalidInputError(wrong)
+    return Steps(**values)
+
+
+def _fruitless(value: str) -> int:
+    number = int(value)
+    if not 0 <= number <= MOST_FRUITLESS:
+        raise ValueError(f"it must be from 0 to {MOST_FRUITLESS}")
+    return number
+
+
+def _fraction(value: str) -> float:
+    number = float(value)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError("it must be from 0 to 1")
+    return number
+
+
+def _programmes(value: str) -> tuple[Step, ...]:
+    found = []
+    for each in value.split(","):
+        options, share, *rest = each.split(":")
+        if rest not in ([], ["large"]):
+            raise ValueError("a programme is OPTIONS:SHARE or OPTIONS:SHARE:large")
+        number = math.inf if options == "all" else float(int(options))
+        if number < 0.0 or not 0.0 < float(share) <= 1.0:
+            raise ValueError("options are 0 or more, a share is above 0 and up to 1")
+        found.append(Step(number, float(share), Integrality.LARGE if rest else Integrality.ALL))
+    if len(found) > MOST_PROGRAMMES:
+        raise ValueError(f"at most {MOST_PROGRAMMES} programmes")
+    return tuple(found)
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "fruitless": _fruitless,
+    "branching_share": _fraction,
+    "sift": _fraction,
+    "enough": _fraction,
+    "programmes": _programmes,
+}

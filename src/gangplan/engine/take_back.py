@@ -1,28 +1,20 @@
 """No action without proved gain: take back every disruption that is not worth its cost (decision 14).
 
-A bundle is a set of disruptions by choice and of the starts that need them. Spread costs cannot price an
-exchange job by job, so each bundle is judged as a whole: its gain per round, over the shortest horizon of its
-members, against every cost counted once (decision 13). Ties go to fewer actions.
+Bundles are judged as ``bundles`` says; ties go to fewer actions.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gangplan.domain.plan import Action, ActionKind
+from gangplan.domain.plan import Action
+from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, weigh
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.stages import holds_a_floor
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
-from gangplan.model.terms import rate
-from gangplan.model.verifier.facts import JobFacts
-from gangplan.model.verifier.outcome import Outcome, Status
 
-_DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
-_TOLERANCE = 1e-9
 _PASSES = 4
 _ONE_MORE = 0.7
 """Verifications (the first, which prepares the others, is the slowest) that one more revert takes."""
@@ -52,53 +44,52 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
 
     Where that cannot be done, or not in time, the answer is ``floor``.
     """
-    bundles = actions = 0
+    reverted_bundles = actions = 0
     paying: set[frozenset[str]] = set()
     for last in (*([False] * _PASSES), True):
         poor = [
             bundle
-            for bundle in _bundles(judge, candidate, floor)
-            if _jobs(bundle) not in paying
-            and _gain(judge, candidate, floor, _jobs(bundle)) <= _TOLERANCE
+            for bundle in bundles(judge, candidate, floor)
+            if jobs_of(bundle) not in paying
+            and not weigh(judge, candidate, floor, jobs_of(bundle)).pays
             and not holds_a_floor(judge, candidate, bundle)
         ]
         if not poor:
             break
         if not last and (thinned := _thin(judge, candidate, floor, poor)) is not None:
-            actions += _disruptions(candidate) - _disruptions(thinned)
-            bundles += 1
+            actions += disruptions(candidate) - disruptions(thinned)
+            reverted_bundles += 1
             candidate = thinned
             continue
         reverted = None
         if not last and judge.has_time_for(_ONE_MORE):
             reverted = _revert_all(judge, candidate, poor, paying)
         candidate, done = reverted or (floor, poor)
-        bundles += len(done)
-        actions += sum(1 for bundle in done for action in bundle if _is_chosen(action))
-    if candidate.value < floor.value and not _disruptions(candidate):
+        reverted_bundles += len(done)
+        actions += sum(1 for bundle in done for action in bundle if is_chosen(action))
+    if candidate.value < floor.value and not disruptions(candidate):
         candidate = floor  # what was taken back left less than keeping everything does
-    return TakenBack(candidate, bundles, actions)
+    return TakenBack(candidate, reverted_bundles, actions)
 
 
-def _disruptions(candidate: Candidate) -> int:
-    return sum(1 for action in candidate.plan.actions if _is_chosen(action))
+def disruptions(candidate: Candidate) -> int:
+    """How many actions are disruptions by choice."""
+    return sum(1 for action in candidate.plan.actions if is_chosen(action))
 
 
-def _thin(
-    judge: Judge, candidate: Candidate, floor: Candidate, poor: list[tuple[Action, ...]]
-) -> Candidate | None:
+def _thin(judge: Judge, candidate: Candidate, floor: Candidate, poor: list[Bundle]) -> Candidate | None:
     """Take back parts of poor bundles that share a quota at most, until the rest pays; None: it never does.
 
     One exchange that does not pay, or whose jobs soon end, would else drag down every other that its queue
     has room for. Parts that do not pay alone go first, then those of the shortest horizon.
     """
     parts = []
-    mixed = set().union(*(_jobs(bundle) for bundle in poor))
-    for part in _bundles(judge, candidate, floor, by_quota=False):
-        jobs = _jobs(part)
+    mixed = set().union(*(jobs_of(bundle) for bundle in poor))
+    for part in bundles(judge, candidate, floor, by_quota=False):
+        jobs = jobs_of(part)
         if jobs <= mixed:
-            pays = _gain(judge, candidate, floor, jobs) > _TOLERANCE
-            horizon = min(judge.facts.jobs[action.job].horizon for action in part if _is_chosen(action))
+            pays = weigh(judge, candidate, floor, jobs).pays
+            horizon = min(judge.facts.jobs[action.job].horizon for action in part if is_chosen(action))
             parts.append((pays, horizon, part))
     if len(parts) <= len(poor):
         return None
@@ -110,24 +101,15 @@ def _thin(
         if alone is None:
             continue
         candidate = alone
-        left = [bundle for bundle in _bundles(judge, candidate, floor) if _jobs(bundle) & mixed]
-        if all(_gain(judge, candidate, floor, _jobs(bundle)) > _TOLERANCE for bundle in left):
+        left = [bundle for bundle in bundles(judge, candidate, floor) if jobs_of(bundle) & mixed]
+        if all(weigh(judge, candidate, floor, jobs_of(bundle)).pays for bundle in left):
             return candidate
     return None
 
 
-def _jobs(bundle: tuple[Action, ...]) -> frozenset[str]:
-    return frozenset(action.job for action in bundle)
-
-
-def _is_chosen(action: Action) -> bool:
-    """Whether this is a disruption by choice."""
-    return action.kind in _DISRUPTIONS and action.forced is None
-
-
 def _revert_all(
-    judge: Judge, candidate: Candidate, poor: list[tuple[Action, ...]], paying: set[frozenset[str]]
-) -> tuple[Candidate, list[tuple[Action, ...]]] | None:
+    judge: Judge, candidate: Candidate, poor: list[Bundle], paying: set[frozenset[str]]
+) -> tuple[Candidate, list[Bundle]] | None:
     """Revert all poor bundles at once, else one by one; None when one that does not pay cannot be reverted.
 
     What reverting would leave is a verified plan: where that one earns less, the bundle pays after all
@@ -140,12 +122,12 @@ def _revert_all(
     stuck = False
     for bundle in poor:
         if judge.hurried:
-            return None
+            return None if together is None else (together, poor)
         alone = together if len(poor) == 1 else _revert(judge, candidate, list(bundle))
         if alone is None:
             stuck = True
         elif _earns_more(judge, candidate, alone):
-            paying.add(_jobs(bundle))
+            paying.add(jobs_of(bundle))
         else:
             candidate = alone
             done.append(bundle)
@@ -160,164 +142,7 @@ def _earns_more(judge: Judge, candidate: Candidate, other: Candidate) -> bool:
         for name, mine in candidate.verification.outcomes.items()
         if mine is not theirs[name] and mine != theirs[name]
     ]
-    return _gain(judge, candidate, other, differing) > _TOLERANCE
-
-
-def _bundles(
-    judge: Judge, candidate: Candidate, floor: Candidate, *, by_quota: bool = True
-) -> list[tuple[Action, ...]]:
-    """Disruptions by choice with everything that needs their place or (``by_quota``) quota, in order of ids.
-
-    Who starts in ``floor`` too, elsewhere, needs nobody's place: with it goes whoever took that other place.
-    """
-    actions = {action.id: action for action in candidate.plan.actions}
-    by_job = {action.job: action.id for action in candidate.plan.actions}
-    chosen = {action.id for action in candidate.plan.actions if _is_chosen(action)}
-    if not chosen:
-        return []
-    parent = {key: key for key in actions}
-
-    def root(key: str) -> str:
-        while parent[key] != key:
-            parent[key] = parent[parent[key]]
-            key = parent[key]
-        return key
-
-    for action in candidate.plan.actions:
-        for other in action.depends_on:
-            if other in chosen:
-                parent[root(action.id)] = root(other)
-        if action.id in chosen:
-            for name in action.beneficiaries:
-                if name in by_job:
-                    parent[root(by_job[name])] = root(action.id)
-    for members in _sharing_quota(judge, candidate) if by_quota else ():
-        for action in members[1:]:
-            parent[root(action.id)] = root(members[0].id)
-    disrupted = {root(key) for key in chosen}
-    names = [job.name for job in judge.instance.jobs]
-    successors = _Successors(candidate, floor)
-    for j in successors.elsewhere:
-        mine = by_job[names[j]]
-        if root(mine) in disrupted:
-            for successor in successors.of(j):
-                parent[root(by_job[names[successor]])] = root(mine)
-    grouped: dict[str, list[Action]] = defaultdict(list)
-    for key in sorted(actions):
-        grouped[root(key)].append(actions[key])
-    return [tuple(group) for group in grouped.values() if any(action.id in chosen for action in group)]
-
-
-class _Successors:
-    """Who is in ``candidate`` where a job is in ``floor`` that starts in both, elsewhere.
-
-    Attributes:
-        elsewhere: those jobs, ascending.
-    """
-
-    def __init__(self, candidate: Candidate, floor: Candidate) -> None:
-        self._before, after = floor.assignment.placed, candidate.assignment.placed
-        self._coming: dict[int, list[int]] = defaultdict(list)
-        self.elsewhere: list[int] = []
-        for j, placed in sorted(after.items()):
-            known = self._before.get(j)
-            if known is None or known.spots != placed.spots:
-                for node, _ in placed.spots:
-                    self._coming[node].append(j)
-                if known is not None:
-                    self.elsewhere.append(j)
-
-    def of(self, j: int) -> list[int]:
-        """Who takes the place of ``j``.
-
-        Where that is another such job, it is asked for its place in turn, until it is one that ``floor``
-        starts nowhere.
-        """
-        asked, seen = [j], {j}
-        while asked:
-            spots = [node for i in asked for node, _ in self._before[i].spots]
-            there = {k for node in spots for k in self._coming.get(node, ())} - seen
-            gaining = sorted(k for k in there if k not in self._before)
-            if gaining:
-                return gaining
-            seen |= there
-            asked = sorted(there)
-        return []
-
-
-def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
-    """For every limit that would be broken if all stops were taken back: the changes in that queue."""
-    instance = judge.instance
-    if not any(
-        queue.device_limit is not None or queue.device_limit_by_type for queue in instance.round.queues
-    ):
-        return []
-    kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
-    everybody = Occupancy(instance, kept_classes)
-    for j, placed in candidate.assignment.placed.items():
-        if j not in instance.placements:
-            job_class = instance.classes[int(instance.class_of_job[j])]
-            everybody.take_quota(job_class, instance.option_at(placed.option), 1)
-        else:
-            everybody.take_growth(j, placed)
-    changes: dict[int, list[Action]] = defaultdict(list)
-    broken = everybody.broken_queues()
-    for action in candidate.plan.actions:
-        queue = instance.classes[int(instance.class_of_job[instance.job_index[action.job]])].queue
-        if action.kind is not ActionKind.KEEP and queue >= 0:
-            for ancestor in instance.queue_ancestors[queue]:
-                if ancestor in broken:
-                    changes[ancestor].append(action)
-    return [members for _, members in sorted(changes.items())]
-
-
-def _gain(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Iterable[str]) -> float:
-    """What ``jobs`` earn over ``floor`` in their shortest horizon, less costs, in GPU-equivalent rounds.
-
-    What they earn and pay in ``floor`` too, as those do that start there, counts for nothing. What they earn
-    differently is taken to be off by ``policy.hysteresis`` of it on both sides, to their disadvantage: a gain
-    within the error of the throughputs is none (decision 14).
-    """
-    facts, round_ = judge.facts, judge.instance.round
-    length = round_.round_seconds
-    policy = round_.policy
-    earned = cost = 0.0
-    horizon = round_.horizon_seconds
-    for name in sorted(jobs):
-        after = candidate.verification.outcomes[name]
-        before = floor.verification.outcomes[name]
-        mine = facts.jobs[name]
-        mine_after, mine_before = _rate(judge, after), _rate(judge, before)
-        gain = mine_after - mine_before
-        earned += gain
-        if gain:
-            earned -= policy.hysteresis * (abs(mine_after) + abs(mine_before))
-        cost += _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)
-        if before.status is Status.KEPT:
-            horizon = min(horizon, mine.horizon)
-        elif gain and after.throughput > 0.0 and after.job.work_left:
-            horizon = min(horizon, after.job.work_left / after.throughput)
-    return earned * max(horizon, length) / length - policy.switching_weight * cost / length
-
-
-def _lost_device_seconds(mine: JobFacts, outcome: Outcome) -> float:
-    """Device time that a stop throws away and a start takes; what is forced is lost whatever is done."""
-    restart = outcome.job.restart_seconds
-    if outcome.status is Status.EVICTED:
-        return 0.0 if outcome.forced else (mine.lost_seconds + restart) * mine.held
-    if outcome.status in (Status.WAITING, Status.KEPT):
-        return 0.0
-    starting = restart * (float(outcome.devices) or mine.size)
-    if outcome.forced or outcome.status is Status.STARTED:
-        return starting
-    return mine.lost_seconds * mine.held + starting
-
-
-def _rate(judge: Judge, outcome: Outcome) -> float:
-    """Value per round, switching aside."""
-    if outcome.status is Status.WAITING:
-        return 0.0
-    return rate(outcome, judge.facts)
+    return weigh(judge, candidate, other, differing).pays
 
 
 def _make_room_in_quotas(occupancy: Occupancy, placed: dict[int, Placed]) -> None:

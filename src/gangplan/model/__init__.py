@@ -8,9 +8,9 @@ Two sides look at a round and share nothing but the domain, so that each can be 
   pools, ways to run, and what each is worth; ``instance.instance`` puts them together.
 * ``prices/``: what places cost, the bound that this proves, and ``names`` that outlive a round.
 * ``packing/``: from a decision to a plan. What is free (``occupancy``, ``quotas``), plans without a solver
-  (``fill``, ``price_greedy``), somebody else's plan (``adopt``), counts to nodes (``bind``),
-  resizes (``resize``, ``in_place``), devices (``placements``), who waits for whom (``waits``), actions
-  (``order``).
+  (``fill``, ``price_greedy``), somebody else's plan (``adopt``), counts to nodes (``bind``,
+  ``exchange``), resizes (``resize``, ``in_place``), devices (``placements``), who waits for whom (``waits``),
+  actions (``order``).
 * ``formulation/``: the integer programme. Columns (``layout``), ``rows``, ``formulate``, a plan as column
   values (``encode``), what row prices prove (``duality``), a stricter one that binds (``inflate``).
 * ``lookahead/``: the fluid plan over coarse time, and the outlook that a round follows.

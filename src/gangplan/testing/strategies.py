@@ -320,7 +320,7 @@ def _policy(d: _Draw) -> Policy:
         deadline_weight=d.one((0.5, 0.0, 2.0)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),
-        cost_weight=d.one((0.0, 0.0, 1e-7, 1e-6)),
+        cost_weight=d.one((0.0, 0.0, 0.0, 1e-7, 4e-7)),
         tracking_weight=d.one((1.0, 0.0, 2.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),

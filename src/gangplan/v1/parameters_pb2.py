@@ -26,7 +26,7 @@ from gangplan.v1 import options_pb2 as gangplan_dot_v1_dot_options__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgangplan/v1/parameters.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\x91\x03\n\x0fSolveParameters\x12.\n\x0btime_budget\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x08pipeline\x18\x02 \x01(\x0e\x32\x15.gangplan.v1.Pipeline\x12\x0e\n\x06solver\x18\x03 \x01(\t\x12\x11\n\x04seed\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x19\n\x0crelative_gap\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x17\n\nnode_limit\x18\x06 \x01(\x03H\x02\x88\x01\x01\x12\x14\n\x07threads\x18\x07 \x01(\x05H\x03\x88\x01\x01\x12%\n\x12memory_limit_bytes\x18\x08 \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x04\x88\x01\x01\x12\x11\n\tproposers\x18\t \x03(\t\x12\x1d\n\x10look_ahead_share\x18\x14 \x01(\x01H\x05\x88\x01\x01\x42\x07\n\x05_seedB\x0f\n\r_relative_gapB\r\n\x0b_node_limitB\n\n\x08_threadsB\x15\n\x13_memory_limit_bytesB\x13\n\x11_look_ahead_share*_\n\x08Pipeline\x12\x18\n\x14PIPELINE_UNSPECIFIED\x10\x00\x12\x11\n\rPIPELINE_AUTO\x10\x01\x12\x11\n\rPIPELINE_FULL\x10\x02\x12\x13\n\x0fPIPELINE_GREEDY\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgangplan/v1/parameters.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xb4\x03\n\x0fSolveParameters\x12.\n\x0btime_budget\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x08pipeline\x18\x02 \x01(\x0e\x32\x15.gangplan.v1.Pipeline\x12\x0e\n\x06solver\x18\x03 \x01(\t\x12\x11\n\x04seed\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x19\n\x0crelative_gap\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x17\n\nnode_limit\x18\x06 \x01(\x03H\x02\x88\x01\x01\x12\x14\n\x07threads\x18\x07 \x01(\x05H\x03\x88\x01\x01\x12%\n\x12memory_limit_bytes\x18\x08 \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x04\x88\x01\x01\x12\x11\n\tproposers\x18\t \x03(\t\x12\x1d\n\x10look_ahead_share\x18\x14 \x01(\x01H\x05\x88\x01\x01\x12!\n\x05steps\x18\n \x01(\x0b\x32\x12.gangplan.v1.StepsB\x07\n\x05_seedB\x0f\n\r_relative_gapB\r\n\x0b_node_limitB\n\n\x08_threadsB\x15\n\x13_memory_limit_bytesB\x13\n\x11_look_ahead_share\"\xdb\x01\n\x05Steps\x12\x16\n\tfruitless\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x1c\n\x0f\x62ranching_share\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x15\n\x08sift_gap\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nenough_gap\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12.\n\nprogrammes\x18\x05 \x03(\x0b\x32\x1a.gangplan.v1.ProgrammeStepB\x0c\n\n_fruitlessB\x12\n\x10_branching_shareB\x0b\n\t_sift_gapB\r\n\x0b_enough_gap\"c\n\rProgrammeStep\x12\x14\n\x07options\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\x05share\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x12\n\nlarge_only\x18\x03 \x01(\x08\x42\n\n\x08_optionsB\x08\n\x06_share*_\n\x08Pipeline\x12\x18\n\x14PIPELINE_UNSPECIFIED\x10\x00\x12\x11\n\rPIPELINE_AUTO\x10\x01\x12\x11\n\rPIPELINE_FULL\x10\x02\x12\x13\n\x0fPIPELINE_GREEDY\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,8 +35,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SOLVEPARAMETERS'].fields_by_name['memory_limit_bytes']._loaded_options = None
   _globals['_SOLVEPARAMETERS'].fields_by_name['memory_limit_bytes']._serialized_options = b'\240\273\030\001'
-  _globals['_PIPELINE']._serialized_start=508
-  _globals['_PIPELINE']._serialized_end=603
+  _globals['_PIPELINE']._serialized_start=866
+  _globals['_PIPELINE']._serialized_end=961
   _globals['_SOLVEPARAMETERS']._serialized_start=105
-  _globals['_SOLVEPARAMETERS']._serialized_end=506
+  _globals['_SOLVEPARAMETERS']._serialized_end=541
+  _globals['_STEPS']._serialized_start=544
+  _globals['_STEPS']._serialized_end=763
+  _globals['_PROGRAMMESTEP']._serialized_start=765
+  _globals['_PROGRAMMESTEP']._serialized_end=864
 # @@protoc_insertion_point(module_scope)

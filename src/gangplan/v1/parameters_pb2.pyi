@@ -64,6 +64,7 @@ class SolveParameters(_message.Message):
     MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
     PROPOSERS_FIELD_NUMBER: _builtins.int
     LOOK_AHEAD_SHARE_FIELD_NUMBER: _builtins.int
+    STEPS_FIELD_NUMBER: _builtins.int
     pipeline: Global___Pipeline.ValueType
     """Steps to take. Unset: AUTO."""
     solver: _builtins.str
@@ -97,6 +98,10 @@ class SolveParameters(_message.Message):
         Empty: none.
         """
 
+    @_builtins.property
+    def steps(self) -> Global___Steps:
+        """What to do otherwise than the planner does at the round's size. Unset: nothing."""
+
     def __init__(
         self,
         *,
@@ -110,10 +115,11 @@ class SolveParameters(_message.Message):
         memory_limit_bytes: _builtins.int | None = ...,
         proposers: _abc.Iterable[_builtins.str] | None = ...,
         look_ahead_share: _builtins.float | None = ...,
+        steps: Global___Steps | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share", "_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "look_ahead_share", b"look_ahead_share", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "relative_gap", b"relative_gap", "seed", b"seed", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share", "_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "look_ahead_share", b"look_ahead_share", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "relative_gap", b"relative_gap", "seed", b"seed", "steps", b"steps", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share", "_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "look_ahead_share", b"look_ahead_share", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "pipeline", b"pipeline", "proposers", b"proposers", "relative_gap", b"relative_gap", "seed", b"seed", "solver", b"solver", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share", "_memory_limit_bytes", b"_memory_limit_bytes", "_node_limit", b"_node_limit", "_relative_gap", b"_relative_gap", "_seed", b"_seed", "_threads", b"_threads", "look_ahead_share", b"look_ahead_share", "memory_limit_bytes", b"memory_limit_bytes", "node_limit", b"node_limit", "pipeline", b"pipeline", "proposers", b"proposers", "relative_gap", b"relative_gap", "seed", b"seed", "solver", b"solver", "steps", b"steps", "threads", b"threads", "time_budget", b"time_budget"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__look_ahead_share: _TypeAlias = _typing.Literal["look_ahead_share"]  # noqa: Y015
     _WhichOneofArgType__look_ahead_share: _TypeAlias = _typing.Literal["_look_ahead_share", b"_look_ahead_share"]  # noqa: Y015
@@ -141,3 +147,99 @@ class SolveParameters(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__threads) -> _WhichOneofReturnType__threads | None: ...
 
 Global___SolveParameters: _TypeAlias = SolveParameters  # noqa: Y015
+
+@_typing.final
+class Steps(_message.Message):
+    """Steps override, field by field, the row of the planner's table of steps that goes with the round's size."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FRUITLESS_FIELD_NUMBER: _builtins.int
+    BRANCHING_SHARE_FIELD_NUMBER: _builtins.int
+    SIFT_GAP_FIELD_NUMBER: _builtins.int
+    ENOUGH_GAP_FIELD_NUMBER: _builtins.int
+    PROGRAMMES_FIELD_NUMBER: _builtins.int
+    fruitless: _builtins.int
+    """Branching on large gangs ends after so many expansions in a row without progress, 0 to 1000; 0: no branching. Unset: by size."""
+    branching_share: _builtins.float
+    """Share of the time left that branching may take, 0 to 1. Unset: by size."""
+    sift_gap: _builtins.float
+    """Relative gap above which the linear relaxation is solved before any programme, 0 to 1. Unset: by size."""
+    enough_gap: _builtins.float
+    """Relative gap of the plan at hand up to which no programme is solved, 0 to 1. Unset: by size."""
+    @_builtins.property
+    def programmes(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProgrammeStep]:
+        """Programmes to solve one after the other, at most 16; whatever proves the optimum is the last. Empty: by size."""
+
+    def __init__(
+        self,
+        *,
+        fruitless: _builtins.int | None = ...,
+        branching_share: _builtins.float | None = ...,
+        sift_gap: _builtins.float | None = ...,
+        enough_gap: _builtins.float | None = ...,
+        programmes: _abc.Iterable[Global___ProgrammeStep] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_branching_share", b"_branching_share", "_enough_gap", b"_enough_gap", "_fruitless", b"_fruitless", "_sift_gap", b"_sift_gap", "branching_share", b"branching_share", "enough_gap", b"enough_gap", "fruitless", b"fruitless", "sift_gap", b"sift_gap"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_branching_share", b"_branching_share", "_enough_gap", b"_enough_gap", "_fruitless", b"_fruitless", "_sift_gap", b"_sift_gap", "branching_share", b"branching_share", "enough_gap", b"enough_gap", "fruitless", b"fruitless", "programmes", b"programmes", "sift_gap", b"sift_gap"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__branching_share: _TypeAlias = _typing.Literal["branching_share"]  # noqa: Y015
+    _WhichOneofArgType__branching_share: _TypeAlias = _typing.Literal["_branching_share", b"_branching_share"]  # noqa: Y015
+    _WhichOneofReturnType__enough_gap: _TypeAlias = _typing.Literal["enough_gap"]  # noqa: Y015
+    _WhichOneofArgType__enough_gap: _TypeAlias = _typing.Literal["_enough_gap", b"_enough_gap"]  # noqa: Y015
+    _WhichOneofReturnType__fruitless: _TypeAlias = _typing.Literal["fruitless"]  # noqa: Y015
+    _WhichOneofArgType__fruitless: _TypeAlias = _typing.Literal["_fruitless", b"_fruitless"]  # noqa: Y015
+    _WhichOneofReturnType__sift_gap: _TypeAlias = _typing.Literal["sift_gap"]  # noqa: Y015
+    _WhichOneofArgType__sift_gap: _TypeAlias = _typing.Literal["_sift_gap", b"_sift_gap"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__branching_share) -> _WhichOneofReturnType__branching_share | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__enough_gap) -> _WhichOneofReturnType__enough_gap | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fruitless) -> _WhichOneofReturnType__fruitless | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sift_gap) -> _WhichOneofReturnType__sift_gap | None: ...
+
+Global___Steps: _TypeAlias = Steps  # noqa: Y015
+
+@_typing.final
+class ProgrammeStep(_message.Message):
+    """ProgrammeStep says how much of a round one programme holds, and how long it may take."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    SHARE_FIELD_NUMBER: _builtins.int
+    LARGE_ONLY_FIELD_NUMBER: _builtins.int
+    options: _builtins.int
+    """About so many options beside those of the plan at hand, the nearest to their price, 0 to 2^31 - 1. Unset: all that could be
+    part of a better plan.
+    """
+    share: _builtins.float
+    """Share of the time left that it may take, 1e-9 to 1. Unset: 1."""
+    large_only: _builtins.bool
+    """Whether only gangs, groups of nodes and options of eight devices or more must be whole numbers; what is left of the others
+    is rounded down. Unset: false.
+    """
+    def __init__(
+        self,
+        *,
+        options: _builtins.int | None = ...,
+        share: _builtins.float | None = ...,
+        large_only: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_options", b"_options", "_share", b"_share", "options", b"options", "share", b"share"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_options", b"_options", "_share", b"_share", "large_only", b"large_only", "options", b"options", "share", b"share"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__options: _TypeAlias = _typing.Literal["options"]  # noqa: Y015
+    _WhichOneofArgType__options: _TypeAlias = _typing.Literal["_options", b"_options"]  # noqa: Y015
+    _WhichOneofReturnType__share: _TypeAlias = _typing.Literal["share"]  # noqa: Y015
+    _WhichOneofArgType__share: _TypeAlias = _typing.Literal["_share", b"_share"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__options) -> _WhichOneofReturnType__options | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__share) -> _WhichOneofReturnType__share | None: ...
+
+Global___ProgrammeStep: _TypeAlias = ProgrammeStep  # noqa: Y015

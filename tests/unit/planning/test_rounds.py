@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 import pytest
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
-from gangplan.domain.job import Component, Gate, Job, TaskGroup
+from gangplan.domain.job import Component, Gate, Job, Running, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult
+from gangplan.domain.policy import Policy
+from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError, InvalidInputError, ScenarioError
 from gangplan.planning import histories, policies
 from gangplan.planning.metrics import jain, job_reports, measure, percentile
 from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
+from gangplan.planning.rounds.queue_service import HALF_LIFE_SECONDS, with_service
+from gangplan.planning.rounds.state import JobState, Span, State
 from gangplan.planning.rounds.told import Telling, Told
 from gangplan.planning.scenario import expand, history, loads
 
@@ -163,6 +167,59 @@ def test_deadlines_count_when_they_are_met_to_the_second() -> None:
     )
     kinds = measure(found).deadlines
     assert {kind: (each.jobs, each.met) for kind, each in kinds.items()} == {"deadline": (2, 1)}
+
+
+def test_what_queues_have_received_fades_by_half_in_a_week() -> None:
+    """Two devices for the first 600 s, then nothing; and one for 300 s before now, in a queue below.
+
+    After the week the 1,200 device-seconds count half, but for what had faded while they came (less than 1 in
+    1,000), and so do the 500 that the queue began with. The 300 have hardly faded.
+    """
+    queues = (Queue("lab", service_received=500.0), Queue("team", "lab", service_received=0.0), Queue("new"))
+    week = HALF_LIFE_SECONDS
+    early, late = a_job("early", devices=2), a_job("late")
+    arrivals = {
+        "early": replace(early, job=replace(early.job, queue="lab")),
+        "late": replace(late, job=replace(late.job, queue="team")),
+    }
+    placements = (TaskPlacement("worker", "n", 2, (0, 1)),)
+    state = State(
+        now=week,
+        jobs={
+            "early": JobState(finished=600.0, spans=(Span(0.0, 600.0, placements, 1.0),)),
+            "late": JobState(running=Running((TaskPlacement("worker", "n", 1, (0,)),), week - 300.0)),
+        },
+    )
+    lab, team, new = with_service(queues, arrivals, state, 0.0)
+    assert team.service_received == pytest.approx(300.0, rel=1e-3)
+    assert lab.service_received == pytest.approx(250.0 + 600.0 + 300.0, rel=1e-3)
+    assert new.service_received is None
+
+
+def test_queues_share_by_their_weights_over_a_long_line() -> None:
+    """Weights 1 and 3, four devices, a line of forty jobs of two rounds each that all came at the beginning:
+    while both lines last, shop has three devices of four."""
+    template = a_history(devices=4).template
+    queues = (Queue("lab", weight=1.0, service_received=0.0), Queue("shop", weight=3.0, service_received=0.0))
+    arrivals = tuple(
+        Arrival(
+            replace(one.job, name=f"{queue.name}-{i:02}", queue=queue.name), one.work, one.checkpoint_seconds
+        )
+        for queue in queues
+        for i in range(40)
+        for one in [a_job(seconds=600.0)]
+    )
+    template = replace(template, queues=queues, policy=Policy(fairness_power=0.0))
+    held = {"lab": 0, "shop": 0}
+
+    def watch(record: RoundRecord) -> None:
+        if 4 <= record.number < 20:
+            for action in record.plan.actions:
+                held[action.job.split("-")[0]] += bool(action.placements)
+
+    play(History(template, arrivals, ()), policies.make("myopic"), Settings(most_rounds=20), on_round=watch)
+    assert held["lab"] + held["shop"] == 16 * 4
+    assert held["lab"] == pytest.approx(16, abs=2)
 
 
 def test_time_behind_the_gate_does_not_count() -> None:

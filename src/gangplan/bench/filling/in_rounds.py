@@ -3,7 +3,8 @@
 A round has the pods that just came, all waiting with equal weight, and what is left of the cluster: devices
 that are all taken, CPU and memory are used by others, and a device of which a part is taken has a running job
 that holds it and may be neither stopped nor moved. So nothing moves, as in the published experiment. Who is
-not placed in its round is gone: nothing ever leaves, and the planner fills what it can.
+not placed in its round is gone: nothing ever leaves, and the planner fills what it can. A sample of the list
+is there as jobs that are held, which tells the planner what is to come as the other policies are told.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from gangplan.domain.job import (
     Capabilities,
     Component,
     DeviceShare,
+    Gate,
     Job,
     Running,
     TaskGroup,
@@ -29,8 +31,11 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 
 _MIB = 2**20
+_EXPECTED = 400
+"""About so many held jobs."""
 _STAYS = Capabilities(pausable=False, movable=False, resizable=False)
-_EQUAL = Policy(fairness_power=0.0)
+_DEVICES = Policy(fairness_power=0.0, reference_host=Resources(1_000_000_000, 2**60))
+"""What counts is devices: a pod without any is worth next to nothing."""
 
 
 def fill_in_rounds(trace: Trace, order: Integers, pods_per_round: int, parameters: PlanParameters) -> Filled:
@@ -45,10 +50,11 @@ def fill_in_rounds(trace: Trace, order: Integers, pods_per_round: int, parameter
     left = _Left(trace)
     node, devices = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)
     groups = [_task_group(trace, k) for k in range(len(trace.classes.cpu))]
+    expected = _expected(trace, groups)
     for begin in range(0, len(order), pods_per_round):
         here = range(begin, min(begin + pods_per_round, len(order)))
         waiting = [Job(f"pod-{at:06}", Component((groups[order[at]],))) for at in here]
-        plan = plan_round(left.round(waiting), parameters).plan
+        plan = plan_round(left.round([*expected, *waiting]), parameters).plan
         for action in plan.actions:
             if action.kind is ActionKind.PLACE:
                 (placement,) = action.placements
@@ -57,6 +63,17 @@ def fill_in_rounds(trace: Trace, order: Integers, pods_per_round: int, parameter
                 devices[at] = sum(1 << device for device in placement.devices)
                 left.take(int(node[at]), placement.devices, int(order[at]))
     return Filled(node, devices)
+
+
+def _expected(trace: Trace, groups: list[TaskGroup]) -> list[Job]:
+    """Jobs that are held, of each class as many as it is popular."""
+    popularity = trace.popularity()
+    number = np.round(popularity * (_EXPECTED / popularity.sum())).astype(int)
+    return [
+        Job(f"expected-{k:04}-{i:04}", Component((groups[k],)), gate=Gate(held=True))
+        for k in range(len(groups))
+        for i in range(number[k])
+    ]
 
 
 def _task_group(trace: Trace, k: int) -> TaskGroup:
@@ -90,7 +107,7 @@ class _Left:
             cluster=Cluster(nodes=tuple(self._nodes)),
             accelerators=self._types,
             jobs=(*self._held.values(), *waiting),
-            policy=_EQUAL,
+            policy=_DEVICES,
         )
 
     def take(self, n: int, devices: tuple[int, ...], k: int) -> None:

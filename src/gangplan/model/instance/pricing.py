@@ -88,6 +88,7 @@ class Pricing:
             np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
             np.array([self._price(self._held_by_type(p)) for p in placed], dtype=np.float64),
             np.zeros(len(kept)),
+            stays=True,
         )
         idle = np.zeros(len(self._size))
         idle[kept] = self._worth(
@@ -121,12 +122,18 @@ class Pricing:
         wider_than_preferred: BoolArray,
         price: FloatArray,
         lost_device_seconds: FloatArray,
+        *,
+        stays: bool = False,
     ) -> FloatArray:
         jobs = self._first[classes]
         full_value = self._size[classes] ** self._policy.size_exponent
+        fair_value = full_value * self._weights.earned(jobs, relative)
+        most_paid = np.full(len(classes), np.inf)
+        if stays and self._policy.cost_weight:
+            most_paid = fair_value / self._policy.cost_weight
         table = OptionTable(
             value=full_value * relative,
-            fair_value=full_value * self._weights.earned(jobs, relative),
+            fair_value=fair_value,
             needed_value=full_value * self._need[classes],
             size=self._size[classes],
             base=self._weights.base[jobs],
@@ -137,6 +144,7 @@ class Pricing:
             decay_seconds=self._deadlines.decay[classes],
             wider_than_preferred=wider_than_preferred,
             price=price,
+            most_paid=most_paid,
             lost_device_seconds=lost_device_seconds,
             horizon_seconds=self._horizon[classes],
         )

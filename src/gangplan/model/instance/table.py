@@ -29,6 +29,8 @@ class OptionTable:
         decay_seconds: time after a soft deadline until nothing is left of its reward; 0: not soft.
         wider_than_preferred: the spread is wider than the preferred level.
         price: of the devices held, millionths of the currency for an hour.
+        most_paid: what of the price counts at most: for a job that stays where it is, what its service is
+            worth; ``inf`` elsewhere.
         lost_device_seconds: device-seconds of work and restart that a voluntary stop, move or resize costs.
         horizon_seconds: H of decision 13, at least one round.
     """
@@ -45,5 +47,6 @@ class OptionTable:
     decay_seconds: FloatArray
     wider_than_preferred: BoolArray
     price: FloatArray
+    most_paid: FloatArray
     lost_device_seconds: FloatArray
     horizon_seconds: FloatArray

@@ -3,8 +3,9 @@
 Blocks are placed in descending order of size, on any node of their pool with room: where sizes divide each
 other this never fails (formulation, section 1, "Why binding is exact"). What the rows relax (CPU and memory
 of counted nodes, sizes that do not divide each other) may fail; the repair path then looks at every other
-node of the block's domain, then at every other domain. A gang that still fits nowhere stays where it is, if
-it runs and its place is still free, or waits.
+node of the block's domain, then at every other domain, and then starts change places until there is room
+(``exchange``). A gang that still fits nowhere stays where it is, if it runs and its place is still free, or
+waits.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from gangplan.model.formulation.layout import ROOT, Domain, Flow, Layout, flow_of, is_direct
 from gangplan.model.formulation.nesting import is_nested, present_tasks
 from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.exchange import Exchange, start_by_exchange
 from gangplan.model.packing.fill import fill, place_gangs, stay_where_free
 from gangplan.model.packing.in_place import prefer_in_place
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
@@ -72,10 +74,8 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
         occupancy.give_back(block, [(node, 1) for node in left])
     failed = [gang for gang in gangs if gang.option in unresized]
     unresized -= {gang.option for gang in failed if _resize(layout, occupancy, gang, placed)}
-    for k in unbound:
-        c = int(instance.option_class[k])
-        for spots in place_gangs(occupancy, k, 1, Fit.BEST):
-            placed[members[c].pop(0)] = occupancy.placed(k, spots)
+    unbound = [k for k in unbound if not _place(occupancy, k, members, placed)]
+    unbound = _exchange(occupancy, unbound, members, placed)
     staying |= stay_where_free(occupancy, staying, placed)
     kept = frozenset(instance.classes[c].jobs[0] for c in staying)
     filled = fill(
@@ -84,7 +84,42 @@ def bind(layout: Layout, values: FloatArray, order: IntArray | None = None) -> A
         Fit.BEST,
         order,
     )
+    if order is not None:
+        filled = start_by_exchange(occupancy, filled, order)
     return prefer_in_place(occupancy, filled)
+
+
+def _place(occupancy: Occupancy, k: int, members: dict[int, list[int]], placed: dict[int, Placed]) -> bool:
+    """Place one gang of option ``k`` anywhere."""
+    for spots in place_gangs(occupancy, k, 1, Fit.BEST):
+        placed[members[int(occupancy.instance.option_class[k])].pop(0)] = occupancy.placed(k, spots)
+        return True
+    return False
+
+
+def _exchange(
+    occupancy: Occupancy, unbound: list[int], members: dict[int, list[int]], placed: dict[int, Placed]
+) -> list[int]:
+    """Make room for gangs of one block by exchange, best first; those that find none even so."""
+    instance = occupancy.instance
+    if not any(instance.option_at(k).is_single for k in unbound):
+        return unbound
+    exchange = Exchange(occupancy, placed)
+    failed: set[int] = set()
+    left = []
+    for k in unbound:
+        option = instance.option_at(k)
+        block = instance.block_index[option.demands[0].block]
+        if (
+            not option.is_single
+            or block in failed
+            or not occupancy.members_allowed(instance.classes[int(instance.option_class[k])], option)
+            or exchange.make_room(block) < 0
+            or not _place(occupancy, k, members, placed)
+        ):
+            failed.add(block)
+            left.append(k)
+    return left
 
 
 def _goes_on(

@@ -34,7 +34,10 @@ _ANY = int(np.iinfo(np.int64).max)
 
 
 class Fit(Enum):
-    """Which node to prefer."""
+    """Which node to prefer.
+
+    Where anybody asks for a part of a device, single blocks go where the least is lost to others instead.
+    """
 
     FIRST = "FIRST"
     """In order of names."""
@@ -197,25 +200,28 @@ class Occupancy:
 
         ``together`` packs them on few nodes; ``most`` limits what one node takes of them.
         """
-        if self._shared is not None and self.is_part(block):
-            return self._take_parts(block, count, nodes, fit)
+        if self._shared is not None and (self.is_part(block) or not together):
+            return self._take_singly(block, count, nodes, _ANY if most is None else most)
         limit = _ANY if most is None else most
         pack = together and fit is Fit.BEST
         choose = pack_on if pack else best_on if fit is Fit.BEST else first_on
         places, numbers = choose(self.free, nodes, self._demand[block], count, limit)
         return list(zip(places.tolist(), numbers.tolist(), strict=True))
 
-    def _take_parts(self, block: int, count: int, nodes: IntArray, fit: Fit) -> Taken:
-        """Take up to ``count`` parts of devices; :meth:`placed` tells of which."""
+    def _take_singly(self, block: int, count: int, nodes: IntArray, most: int) -> Taken:
+        """Take up to ``count`` copies one by one; :meth:`placed` tells of which devices parts are."""
         assert self._shared is not None
-        taken: Taken = []
+        taken: dict[int, int] = {}
         for _ in range(count):
-            node, device = self._shared.take(nodes, self._demand[block], best=fit is Fit.BEST)
+            node, device = self._shared.take(nodes, self._demand[block])
             if node < 0:
                 break
-            self._part_of.setdefault((node, block), []).append(device)
-            taken.append((node, 1))
-        return taken
+            if device >= 0:
+                self._part_of.setdefault((node, block), []).append(device)
+            taken[node] = taken.get(node, 0) + 1
+            if taken[node] >= most:
+                nodes = nodes[nodes != node]
+        return list(taken.items())
 
     def give_back(self, block: int, taken: Taken) -> None:
         """Undo :meth:`take`."""
@@ -264,9 +270,7 @@ def single_blocks(occupancy: Occupancy) -> SingleBlocks:
     """The options that are one block on one node, as a compiled loop reads them."""
     instance, parts = occupancy.instance, occupancy.instance.nodes.parts
     block_of = [
-        instance.block_index[option.demands[0].block]
-        if option.is_single and not option.demands[0].block.demand[0] % parts
-        else -1
+        instance.block_index[option.demands[0].block] if option.is_single and parts == 1 else -1
         for option in instance.distinct
     ]
     wide = 3 if parts == 1 else 4

@@ -12,6 +12,7 @@ import numpy as np
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.choose import Crowd
+from gangplan.model.packing.exchange import start_by_exchange
 from gangplan.model.packing.fill import fill, jobs_left, place_crowd, shares, stay_where_free
 from gangplan.model.packing.in_place import prefer_in_place
 from gangplan.model.packing.occupancy import Fit, Occupancy
@@ -41,7 +42,7 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     wanting[list(staying)] = False
     order = _ranked(instance, profit, wanting[instance.option_class])
     filled = fill(occupancy, Assignment(kept=stays, placed=placed), Fit.BEST, order)
-    return prefer_in_place(occupancy, filled)
+    return prefer_in_place(occupancy, start_by_exchange(occupancy, filled, order))
 
 
 def by_profit(instance: Instance, prices: Prices) -> IntArray:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gangplan.model.compiled import compiled
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.sites import Vector, pins_devices
+from gangplan.model.packing.fragments import Kinds, kinds_of, least_lost
 from gangplan.model.program import BoolArray, IntArray
 
 _WHOLE = 3
@@ -44,6 +44,7 @@ class SharedDevices:
         nodes = instance.nodes
         most = int(nodes.built_in.max(initial=0))
         self._left: IntArray = np.full((len(nodes.nodes), most), _UNUSABLE, dtype=np.int64)
+        self._kinds: Kinds | None = None
         self._held: BoolArray = np.zeros((len(nodes.nodes), most), dtype=np.bool_)
         for n, node in enumerate(nodes.nodes):
             if pins_devices(node):
@@ -100,19 +101,26 @@ class SharedDevices:
         found: IntArray = opened + whole * (self._parts // amount)
         return found
 
-    def take(self, nodes: IntArray, demand: IntArray, *, best: bool) -> tuple[int, int]:
-        """Take a part of a device on one of ``nodes``: node and device; (-1, -1) where there is no room.
+    def take(self, nodes: IntArray, demand: IntArray) -> tuple[int, int]:
+        """Take one task on one of ``nodes``: where the least is lost to others (``fragments``).
 
         Args:
             nodes: ascending.
             demand: shape (4,), of one task.
-            best: the fullest of all devices of which parts are taken, before one is opened; else on the first
-                node.
+
+        Returns:
+            Node, and device of its part; (-1, -1) where there is no room.
         """
-        n, d = _choose(self._free, self._left, self._held, nodes, demand, self._parts, best)
+        if self._kinds is None:
+            self._kinds = kinds_of(self._instance)
+        type_of = self._instance.nodes.type_of
+        n, d = least_lost(
+            self._free, self._left, self._held, type_of, self._kinds, nodes, demand, self._parts
+        )
         if n >= 0:
             self._free[n] -= demand
-            self._take(n, d, int(demand[0]))
+            if d >= 0:
+                self._take(n, d, int(demand[0]))
         return n, d
 
     def take_at(self, n: int, d: int, demand: IntArray) -> tuple[int, int]:
@@ -122,42 +130,4 @@ class SharedDevices:
             self._free[n] -= demand
             self._take(n, d, int(demand[0]))
             return n, d
-        return self.take(np.array([n]), demand, best=True)
-
-
-@compiled
-def _choose(
-    free: IntArray,
-    left: IntArray,
-    held: BoolArray,
-    nodes: IntArray,
-    demand: IntArray,
-    parts: int,
-    best: bool,  # noqa: FBT001
-) -> tuple[int, int]:
-    """Node and device for a part: the fullest open device with room, else one to open; (-1, -1): none."""
-    chosen, device, fullest = -1, -1, parts + 1
-    for i in range(len(nodes)):
-        n = nodes[i]
-        if free[n, 0] < demand[0] or free[n, 1] < demand[1] or free[n, 2] < demand[2]:
-            continue
-        mine, least = -1, parts + 1
-        for d in range(left.shape[1]):
-            if demand[0] <= left[n, d] < least and left[n, d] < parts:
-                mine, least = d, left[n, d]
-        if mine < 0 and free[n, 3] >= parts:
-            for d in range(left.shape[1]):  # one that nobody gives up for it comes first
-                if left[n, d] == parts and (mine < 0 or (held[n, mine] and not held[n, d])):
-                    mine, least = d, parts
-        if mine < 0:
-            continue
-        better = chosen < 0 or least < fullest
-        if not better and least == fullest and best:
-            better = free[n, 0] < free[chosen, 0] or (
-                free[n, 0] == free[chosen, 0] and free[n, 1] < free[chosen, 1]
-            )
-        if better:
-            chosen, device, fullest = n, mine, least
-        if not best:
-            break
-    return chosen, device
+        return self.take(np.array([n]), demand)

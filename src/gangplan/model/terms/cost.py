@@ -6,6 +6,10 @@ weight says what money is worth: with ``1e-7`` an hour of the reference device's
 currency, and a job whose devices cost more than its work is worth waits. Prices per type beside throughput
 are those of Gavel's cost policies (Narayanan et al., OSDI 2020, section 4.2), as a term among the others.
 
+What runs where it is costs at most what its service is worth under the forms of fairness: it is then worth
+nothing, not less. For nobody is stopped for nobody's good, so that its price could not be saved by stopping
+it; who takes its place, or a cheaper place for itself, may.
+
 The price goes by the hour, not by the round, so that the weight means the same whatever a round's length: one
 GPU-equivalent is one reference device at work for this round.
 """
@@ -13,6 +17,10 @@ GPU-equivalent is one reference device at work for this round.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
     from gangplan.domain.policy import Policy
@@ -33,7 +41,8 @@ def weight(policy: Policy) -> float:
 
 def coefficients(table: OptionTable) -> FloatArray:
     """Raw values by row of the option table: minus the price."""
-    return -table.price
+    paid: FloatArray = np.minimum(table.price, table.most_paid)
+    return -paid
 
 
 def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
@@ -46,7 +55,16 @@ def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
         if group.device_milli and group.name in outcome.types:
             devices = outcome.counts[group.name] * group.device_milli / 1000
             paid += devices * prices.get(outcome.types[group.name], 0)
+    if outcome.status is Status.KEPT:
+        paid = min(paid, _service(outcome, facts) / facts.round.policy.cost_weight)
     return -paid
+
+
+def _service(outcome: Outcome, facts: RoundFacts) -> float:
+    """What the job's service is worth under the forms of fairness, GPU-equivalents."""
+    mine, relative = facts.jobs[outcome.job.name], outcome.relative_throughput
+    earned = mine.weight * relative if mine.claim is None else mine.claim.earns(relative)
+    return mine.full_value * earned
 
 
 def _prices(facts: RoundFacts) -> dict[str, int]:

@@ -9,6 +9,7 @@ from gangplan.domain.cluster import Cluster, NodeHealth
 from gangplan.domain.job import OPEN, Job
 from gangplan.domain.round import Round
 from gangplan.planning.rounds.history import Arrival, History
+from gangplan.planning.rounds.queue_service import with_service
 from gangplan.planning.rounds.state import JobState, State
 from gangplan.planning.rounds.told import Telling
 
@@ -34,6 +35,7 @@ def present_round(history: History, arrivals: Mapping[str, Arrival], state: Stat
     return replace(
         template,
         now=state.now,
+        queues=with_service(template.queues, arrivals, state, template.now),
         jobs=jobs,
         cluster=Cluster(template.cluster.topology, nodes),
         profiles=tuple(profile for profile in template.profiles if profile.name in wanted),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from gangplan.engine.parameters import Pipeline, PlanParameters
+from gangplan.engine.steps import MOST_FRUITLESS, MOST_PROGRAMMES, Integrality, Step, Steps
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.v1 import parameters_pb2
@@ -38,7 +41,44 @@ def read_parameters(
         threads=fields.integer(threads, path, "threads", 1, limits.THREADS),
         proposers=_proposers(message, path, fields),
         look_ahead_share=fields.real(message.look_ahead_share, path, "look_ahead_share", 0.0, 1.0),
+        steps=_steps(message.steps, f"{path}steps.", fields),
     )
+
+
+def _steps(message: parameters_pb2.Steps, path: str, fields: Fields) -> Steps:
+    fruitless = None
+    if message.HasField("fruitless"):
+        fruitless = fields.integer(message.fruitless, path, "fruitless", 0, MOST_FRUITLESS)
+    share = message.branching_share if message.HasField("branching_share") else None
+    sift = message.sift_gap if message.HasField("sift_gap") else None
+    enough = message.enough_gap if message.HasField("enough_gap") else None
+    if len(message.programmes) > MOST_PROGRAMMES:
+        fields.refuse(
+            f"{path}programmes", f"at most {MOST_PROGRAMMES}, and there are {len(message.programmes)}"
+        )
+    return Steps(
+        fruitless=fruitless,
+        branching_share=_fraction(share, path, "branching_share", fields),
+        sift=_fraction(sift, path, "sift_gap", fields),
+        enough=_fraction(enough, path, "enough_gap", fields),
+        programmes=tuple(
+            _programme(each, f"{path}programmes[{index}].", fields)
+            for index, each in enumerate(message.programmes[:MOST_PROGRAMMES])
+        ),
+    )
+
+
+def _fraction(value: float | None, path: str, name: str, fields: Fields) -> float | None:
+    return None if value is None else fields.real(value, path, name, 0.0, 1.0)
+
+
+def _programme(message: parameters_pb2.ProgrammeStep, path: str, fields: Fields) -> Step:
+    options = math.inf
+    if message.HasField("options"):
+        options = float(fields.integer(message.options, path, "options", 0, limits.NODE_LIMIT))
+    share = message.share if message.HasField("share") else 1.0
+    share = fields.real(share, path, "share", limits.SMALLEST_FACTOR, 1.0)
+    return Step(options, share, Integrality.LARGE if message.large_only else Integrality.ALL)
 
 
 def _proposers(message: parameters_pb2.SolveParameters, path: str, fields: Fields) -> tuple[str, ...]:

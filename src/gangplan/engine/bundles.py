@@ -1,0 +1,244 @@
+"""Bundles: disruptions by choice with all that needs them, and what each is worth (decisions 13 and 14).
+
+A bundle is a set of disruptions by choice and of the starts that need them. Spread costs cannot price an
+exchange job by job, so each bundle is judged as a whole: its gain per round, over the shortest horizon of its
+members, against every cost counted once (decision 13).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from gangplan.domain.plan import Action, ActionKind
+from gangplan.engine.judge import Candidate, Judge
+from gangplan.model.packing.occupancy import Occupancy
+from gangplan.model.terms import rate
+from gangplan.model.verifier.facts import JobFacts
+from gangplan.model.verifier.outcome import Outcome, Status
+
+TOLERANCE = 1e-9
+"""A gain up to this is none."""
+
+_DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
+
+Bundle = tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What a bundle is worth over a plan that keeps everything.
+
+    Attributes:
+        gain: earnings over the horizon less the cost, in GPU-equivalent rounds.
+        earned: more value per round.
+        cost: of all stops and starts, once, in GPU-equivalent rounds.
+        horizon: seconds.
+    """
+
+    gain: float
+    earned: float
+    cost: float
+    horizon: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether there is a gain."""
+        return self.gain > TOLERANCE
+
+
+def bundles(judge: Judge, candidate: Candidate, floor: Candidate, *, by_quota: bool = True) -> list[Bundle]:
+    """Disruptions by choice with everything that needs their place or (``by_quota``) quota, in order of ids.
+
+    Who starts in ``floor`` too, elsewhere, needs nobody's place: with it goes whoever took that other place.
+    """
+    actions = {action.id: action for action in candidate.plan.actions}
+    by_job = {action.job: action.id for action in candidate.plan.actions}
+    chosen = {action.id for action in candidate.plan.actions if is_chosen(action)}
+    if not chosen:
+        return []
+    parent = {key: key for key in actions}
+
+    def root(key: str) -> str:
+        while parent[key] != key:
+            parent[key] = parent[parent[key]]
+            key = parent[key]
+        return key
+
+    for action in candidate.plan.actions:
+        for other in action.depends_on:
+            if other in chosen:
+                parent[root(action.id)] = root(other)
+        if action.id in chosen:
+            for name in action.beneficiaries:
+                if name in by_job:
+                    parent[root(by_job[name])] = root(action.id)
+    for members in _sharing_quota(judge, candidate) if by_quota else ():
+        for action in members[1:]:
+            parent[root(action.id)] = root(members[0].id)
+    disrupted = {root(key) for key in chosen}
+    names = [job.name for job in judge.instance.jobs]
+    successors = _Successors(candidate, floor)
+    for j in successors.elsewhere:
+        mine = by_job[names[j]]
+        if root(mine) in disrupted:
+            for successor in successors.of(j):
+                parent[root(by_job[names[successor]])] = root(mine)
+    grouped: dict[str, list[Action]] = defaultdict(list)
+    for key in sorted(actions):
+        grouped[root(key)].append(actions[key])
+    return [tuple(group) for group in grouped.values() if any(action.id in chosen for action in group)]
+
+
+class _Successors:
+    """Who is in ``candidate`` where a job is in ``floor`` that starts in both, elsewhere.
+
+    Attributes:
+        elsewhere: those jobs, ascending.
+    """
+
+    def __init__(self, candidate: Candidate, floor: Candidate) -> None:
+        self._before, after = floor.assignment.placed, candidate.assignment.placed
+        self._coming: dict[int, list[int]] = defaultdict(list)
+        self.elsewhere: list[int] = []
+        for j, placed in sorted(after.items()):
+            known = self._before.get(j)
+            if known is None or known.spots != placed.spots:
+                for node, _ in placed.spots:
+                    self._coming[node].append(j)
+                if known is not None:
+                    self.elsewhere.append(j)
+
+    def of(self, j: int) -> list[int]:
+        """Who takes the place of ``j``.
+
+        Where that is another such job, it is asked for its place in turn, until it is one that ``floor``
+        starts nowhere.
+        """
+        asked, seen = [j], {j}
+        while asked:
+            spots = [node for i in asked for node, _ in self._before[i].spots]
+            there = {k for node in spots for k in self._coming.get(node, ())} - seen
+            gaining = sorted(k for k in there if k not in self._before)
+            if gaining:
+                return gaining
+            seen |= there
+            asked = sorted(there)
+        return []
+
+
+def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
+    """For every limit that would be broken if all stops were taken back: the changes in that queue."""
+    instance = judge.instance
+    if not any(
+        queue.device_limit is not None or queue.device_limit_by_type for queue in instance.round.queues
+    ):
+        return []
+    kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
+    everybody = Occupancy(instance, kept_classes)
+    for j, placed in candidate.assignment.placed.items():
+        if j not in instance.placements:
+            job_class = instance.classes[int(instance.class_of_job[j])]
+            everybody.take_quota(job_class, instance.option_at(placed.option), 1)
+        else:
+            everybody.take_growth(j, placed)
+    changes: dict[int, list[Action]] = defaultdict(list)
+    broken = everybody.broken_queues()
+    for action in candidate.plan.actions:
+        queue = instance.classes[int(instance.class_of_job[instance.job_index[action.job]])].queue
+        if action.kind is not ActionKind.KEEP and queue >= 0:
+            for ancestor in instance.queue_ancestors[queue]:
+                if ancestor in broken:
+                    changes[ancestor].append(action)
+    return [members for _, members in sorted(changes.items())]
+
+
+def poor(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Bundle, Weighed]]:
+    """The bundles of ``candidate`` that do not pay."""
+    weighed = [
+        (bundle, weigh(judge, candidate, floor, jobs_of(bundle)))
+        for bundle in bundles(judge, candidate, floor)
+    ]
+    return [(bundle, each) for bundle, each in weighed if not each.pays]
+
+
+def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection[str]) -> Weighed:
+    """What ``jobs`` earn over ``floor`` in their shortest horizon, less costs.
+
+    What they earn and pay in ``floor`` too, as those do that start there, counts for nothing. What they earn
+    differently is taken to be off by ``policy.hysteresis`` of it on both sides, to their disadvantage: a gain
+    within the error of the throughputs is none (decision 14).
+
+    A start that is soon done need not shorten the horizon of all: where every disruption is for somebody else
+    too, the others do without it what they do, and its place stays free. So starts are left out, the soonest
+    done first, if the rest is worth more so.
+    """
+    facts, round_ = judge.facts, judge.instance.round
+    length = round_.round_seconds
+    policy = round_.policy
+    earned = cost = 0.0
+    horizon = round_.horizon_seconds
+    starts: list[tuple[float, str, float, float]] = []
+    for name in sorted(jobs):
+        after = candidate.verification.outcomes[name]
+        before = floor.verification.outcomes[name]
+        mine = facts.jobs[name]
+        mine_after, mine_before = _rate(judge, after), _rate(judge, before)
+        gain = mine_after - mine_before
+        pays = _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)
+        more = gain - policy.hysteresis * (abs(mine_after) + abs(mine_before)) if gain else 0.0
+        earned += more
+        cost += policy.switching_weight * pays / length
+        if before.status is Status.KEPT:
+            horizon = min(horizon, mine.horizon)
+        elif gain > 0.0 and after.throughput > 0.0 and after.job.work_left:
+            left = after.job.work_left / after.throughput
+            starts.append((left, name, more, policy.switching_weight * pays / length))
+    starts.sort()
+    needed_by = [set(a.beneficiaries) for a in candidate.plan.actions if a.job in jobs and is_chosen(a)]
+    best: Weighed | None = None
+    for left, name, more, pays in (*starts, (horizon, "", 0.0, 0.0)):
+        within = min(left, horizon)
+        rounds = max(within, length) / length
+        found = Weighed(earned * rounds - cost, earned, cost, within)
+        if best is None or found.gain > best.gain:
+            best = found
+        if left >= horizon or any(names == {name} for names in needed_by):
+            break
+        for names in needed_by:
+            names.discard(name)
+        earned -= more
+        cost -= pays
+    assert best is not None
+    return best
+
+
+def _lost_device_seconds(mine: JobFacts, outcome: Outcome) -> float:
+    """Device time that a stop throws away and a start takes; what is forced is lost whatever is done."""
+    restart = outcome.job.restart_seconds
+    if outcome.status is Status.EVICTED:
+        return 0.0 if outcome.forced else (mine.lost_seconds + restart) * mine.held
+    if outcome.status in (Status.WAITING, Status.KEPT):
+        return 0.0
+    starting = restart * (float(outcome.devices) or mine.size)
+    if outcome.forced or outcome.status is Status.STARTED:
+        return starting
+    return mine.lost_seconds * mine.held + starting
+
+
+def _rate(judge: Judge, outcome: Outcome) -> float:
+    """Value per round, switching aside."""
+    if outcome.status is Status.WAITING:
+        return 0.0
+    return rate(outcome, judge.facts)
+
+
+def jobs_of(bundle: Bundle) -> frozenset[str]:
+    """Names of its jobs."""
+    return frozenset(action.job for action in bundle)
+
+
+def is_chosen(action: Action) -> bool:
+    """Whether this is a disruption by choice."""
+    return action.kind in _DISRUPTIONS and action.forced is None
