@@ -18,9 +18,6 @@ from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.switching import lost_seconds
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
-MOST_OPTIONS = 1_200
-"""Options of all classes together that are enough; the programme has as many columns for every bucket."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobNumbers:
@@ -125,9 +122,7 @@ def job_numbers(instance: Instance) -> JobNumbers:
     )
 
 
-def build_crowd(
-    instance: Instance, numbers: JobNumbers, jobs: Sequence[int], most: int = MOST_OPTIONS
-) -> Crowd:
+def build_crowd(instance: Instance, numbers: JobNumbers, jobs: Sequence[int], most: int) -> Crowd:
     """Put alike ones of ``jobs`` together, no more than needed to stay within ``most`` options.
 
     Jobs with the same options (or, where those are too many sets, with the same counts of devices) begin as
@@ -138,7 +133,7 @@ def build_crowd(
         instance: the round.
         numbers: of its jobs.
         jobs: job indices.
-        most: options of all classes that are enough.
+        most: options of all classes that are enough; the programme has as many columns for every bucket.
     """
     groups = _alike(instance, jobs, most)
     features = _features(instance, numbers)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gangplan.domain.plan import Plan, Quality, RoundResult, Stage, Verdict, gaps
 from gangplan.service.wire.enums import numbers
-from gangplan.service.wire.times import to_duration
+from gangplan.service.wire.times import to_duration, write_seconds
 from gangplan.service.wire.write_job import write_placements
 from gangplan.service.wire.write_outlook import write_outlook
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
@@ -86,7 +86,7 @@ def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
 def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundResponse) -> None:
     kinds = numbers(verdict_pb2.VerdictKind.DESCRIPTOR)
     for verdict in verdicts:
-        message.verdicts.add(
+        written = message.verdicts.add(
             job=verdict.job,
             kind=kinds[verdict.kind.name],
             code=verdict.code,
@@ -96,6 +96,8 @@ def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundRespo
             shortfall=verdict.shortfall,
             regret=verdict.regret,
         )
+        if verdict.earliest_start is not None:
+            write_seconds(verdict.earliest_start, written.earliest_start)
 
 
 def _write_quality(quality: Quality) -> quality_pb2.Quality:
