@@ -165,6 +165,18 @@ def test_without_an_outlook_nothing_changes(round_: Round) -> None:
 
 
 @drawn
+@given(rounds())
+def test_who_waits_is_told_when_the_outlook_has_it_start(round_: Round) -> None:
+    found = plan_round(round_, AHEAD)
+    assert found.outlook is not None
+    starts = {entry.job: entry.estimated_start for entry in found.outlook.jobs}
+    for verdict in found.verdicts:
+        start = starts.get(verdict.job)
+        soonest = round_.now + round_.round_seconds
+        assert verdict.earliest_start == (None if start is None else max(start, soonest))
+
+
+@drawn
 @given(rounds(), st.sampled_from([1.0, 0.5]))
 def test_what_a_round_did_not_give_is_owed(round_: Round, elapsed: float) -> None:
     """A job that waited is owed its target, scaled with the time that passed, up to the bound."""

@@ -251,6 +251,7 @@ ANSWER = RoundResult(
             "rack",
             8,
             0.5,
+            NOW + 600.5,
         ),
     ),
     notices=(Notice("DEADLINE_PASSED", "jobs[0].deadline", "the deadline has passed"),),

@@ -48,6 +48,10 @@ def simulate(
     ],
     *,
     policy: Annotated[str, typer.Option(help="Who decides; --policy list lists them.")] = "myopic",
+    preset: Annotated[
+        str | None,
+        typer.Option(help="What gangplan's own policies weigh: a name that `gangplan policies` lists."),
+    ] = None,
     told: Annotated[
         ToldChoice | None,
         typer.Option(help="What it is told of how long jobs run.", show_default="the file's, or exact"),
@@ -94,6 +98,7 @@ def simulate(
     asks = pipeline is not StepsChoice.GREEDY
     limit = 1.0 if time_limit is None and asks else time_limit
     history, settings = _read(scenario, told, noise, seed, rounds)
+    history = _with_preset(history, preset)
     how = policies.How(pipeline=pipeline.value, time_budget_seconds=limit, seed=history.seed)
     decides = policies.make(policy, how)
     with _progress(history) as on_round:
@@ -103,6 +108,7 @@ def simulate(
     run: dict[str, Any] = {
         "history": history.name or scenario,
         "policy": policy,
+        "preset": preset,
         "told": settings.telling.told.value,
         "noise": settings.telling.noise,
         "seed": settings.telling.seed,
@@ -117,6 +123,26 @@ def simulate(
     else:
         jobs = [asdict(report) for report in reports]
         print_document({"run": run, "metrics": metrics.document(), "jobs": jobs}, output)
+
+
+def _with_preset(history: History, name: str | None) -> History:
+    """The history under a preset's policy.
+
+    Raises:
+        InvalidInputError: there is none of that name.
+    """
+    from dataclasses import replace
+
+    from gangplan.domain.presets import PRESETS
+    from gangplan.errors import FieldViolation, InvalidInputError
+
+    if name is None:
+        return history
+    if name not in PRESETS:
+        there = ", ".join(sorted(PRESETS))
+        raise InvalidInputError([FieldViolation("--preset", f"{name!r} is none; there are {there}")])
+    template = history.template
+    return replace(history, template=replace(template, policy=PRESETS[name].over(template.policy)))
 
 
 def _read(

@@ -149,6 +149,8 @@ class Verdict:
         shortfall: how much is short, in the resource's base unit; None when not applicable.
         regret: for NOT_CHOSEN: how much worse, in GPU-equivalents, the plan would be at least with this
             job placed; None when unknown.
+        earliest_start: seconds since the epoch; the look-ahead's estimate, not before the next round; None
+            when unknown.
     """
 
     job: str
@@ -159,6 +161,7 @@ class Verdict:
     level: str = ""
     shortfall: int | None = None
     regret: float | None = None
+    earliest_start: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

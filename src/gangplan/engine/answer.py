@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from gangplan.domain.plan import (
@@ -11,8 +12,10 @@ from gangplan.domain.plan import (
     RoundResult,
     TerminationLimit,
     TerminationReason,
+    Verdict,
     gaps,
 )
+from gangplan.domain.round import Round
 from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.parameters import PlanParameters
@@ -52,7 +55,7 @@ def answer(
         )
     return RoundResult(
         plan=_priced(best),
-        verdicts=verdicts,
+        verdicts=_dated(verdicts, judge.instance.round),
         notices=notices(judge.instance),
         quality=quality,
         reason=TerminationReason.OPTIMAL if optimal else TerminationReason.FEASIBLE,
@@ -67,6 +70,20 @@ def answer(
         verified=True,
         warm_start=warm_start,
         outlook=judge.instance.round.outlook,
+    )
+
+
+def _dated(verdicts: Iterable[Verdict], round_: Round) -> tuple[Verdict, ...]:
+    """With the outlook's estimate of when each job starts, not before the next round."""
+    if round_.outlook is None:
+        return tuple(verdicts)
+    starts = {entry.job: entry.estimated_start for entry in round_.outlook.jobs}
+    soonest = round_.now + round_.round_seconds
+    return tuple(
+        replace(verdict, earliest_start=max(soonest, start))
+        if (start := starts.get(verdict.job)) is not None
+        else verdict
+        for verdict in verdicts
     )
 
 

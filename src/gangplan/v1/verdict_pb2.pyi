@@ -111,7 +111,7 @@ class Verdict(_message.Message):
 
     @_builtins.property
     def earliest_start(self) -> _timestamp_pb2.Timestamp:
-        """Estimate of its earliest start. Unset: unknown. Not filled yet."""
+        """Estimate of its earliest start by the outlook that the round follows, not before the next round. Unset: unknown."""
 
     def __init__(
         self,

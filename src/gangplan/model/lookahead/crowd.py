@@ -16,10 +16,8 @@ import numpy as np
 from gangplan.domain.job import Job
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.switching import lost_seconds
+from gangplan.model.instance.throughput import size
 from gangplan.model.program import BoolArray, FloatArray, IntArray
-
-MOST_OPTIONS = 1_200
-"""Options of all classes together that are enough; the programme has as many columns for every bucket."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +35,7 @@ class JobNumbers:
         age: seconds since submission; 0 when unknown.
         fair_finish: age in seconds at which its fair self is done, at least one round.
         base: base weight over the median.
+        size: req, reference devices.
         lost: seconds that stopping it would lose.
         deadline: seconds from now; ``inf`` without one.
     """
@@ -50,6 +49,7 @@ class JobNumbers:
     age: FloatArray
     fair_finish: FloatArray
     base: FloatArray
+    size: FloatArray
     lost: FloatArray
     deadline: FloatArray
 
@@ -120,14 +120,13 @@ def job_numbers(instance: Instance) -> JobNumbers:
         age=age,
         fair_finish=np.clip(finish, length, 1e9),
         base=base / (float(np.median(base)) or 1.0) if count else base,
+        size=np.array([size(job.component, round_.policy.reference_host) for job in jobs]),
         lost=np.array([lost_seconds(j, round_) + j.restart_seconds if j.running else 0.0 for j in jobs]),
         deadline=np.array([math.inf if j.deadline is None else j.deadline - round_.now for j in jobs]),
     )
 
 
-def build_crowd(
-    instance: Instance, numbers: JobNumbers, jobs: Sequence[int], most: int = MOST_OPTIONS
-) -> Crowd:
+def build_crowd(instance: Instance, numbers: JobNumbers, jobs: Sequence[int], most: int) -> Crowd:
     """Put alike ones of ``jobs`` together, no more than needed to stay within ``most`` options.
 
     Jobs with the same options (or, where those are too many sets, with the same counts of devices) begin as
@@ -138,7 +137,7 @@ def build_crowd(
         instance: the round.
         numbers: of its jobs.
         jobs: job indices.
-        most: options of all classes that are enough.
+        most: options of all classes that are enough; the programme has as many columns for every bucket.
     """
     groups = _alike(instance, jobs, most)
     features = _features(instance, numbers)

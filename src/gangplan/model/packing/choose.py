@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gangplan.model.compiled import compiled
+from gangplan.model.packing.ranking import Rankings, best_node, catch_up, fits, less, rank_again
 from gangplan.model.program import BoolArray, IntArray
 
 _ANY = np.iinfo(np.int64).max
@@ -51,18 +52,15 @@ class Crowd(NamedTuple):
     Attributes:
         left: shape (classes,), jobs of each.
         open: shape (distinct,), whether the option may still find room: room only gets less.
-        first: shape (blocks,), where in ``SingleBlocks.node`` the first node stands that may still have room;
-            0: not looked for yet.
     """
 
     left: IntArray
     open: BoolArray
-    first: IntArray
 
     @classmethod
-    def of(cls, left: IntArray, distinct: int, blocks: int) -> Crowd:
-        """A crowd that has not looked for room yet, with so many distinct options and blocks."""
-        return cls(left, np.ones(distinct, dtype=np.bool_), np.zeros(blocks, dtype=np.int64))
+    def of(cls, left: IntArray, distinct: int) -> Crowd:
+        """A crowd that has not looked for room yet, with so many distinct options."""
+        return cls(left, np.ones(distinct, dtype=np.bool_))
 
 
 @compiled
@@ -85,7 +83,7 @@ def first_on(
     for i in range(len(nodes)):
         if count <= 0:
             break
-        if not _fits(free[nodes[i]], demand):
+        if not fits(free[nodes[i]], demand):
             continue
         number = min(_copies(free[nodes[i]], demand, most), count)
         if number > 0:
@@ -110,7 +108,7 @@ def best_on(
     while count > 0:
         best = -1
         for i in range(len(nodes)):
-            if room[i] > 0 and (best < 0 or _less(free[nodes[i]], free[nodes[best]])):
+            if room[i] > 0 and (best < 0 or less(free[nodes[i]], free[nodes[best]])):
                 best = i
         if best < 0:
             break
@@ -129,7 +127,7 @@ def _best_one(free: IntArray, nodes: IntArray, demand: IntArray) -> tuple[IntArr
     """The node with room where the least is free, for one copy."""
     best = -1
     for i in range(len(nodes)):
-        if (best < 0 or _less(free[nodes[i]], free[best])) and _fits(free[nodes[i]], demand):
+        if (best < 0 or less(free[nodes[i]], free[best])) and fits(free[nodes[i]], demand):
             best = nodes[i]
     found = 1 if best >= 0 else 0
     if found:
@@ -174,6 +172,7 @@ def place_in_order(
     quota: IntArray,
     blocks: SingleBlocks,
     crowd: Crowd,
+    rankings: Rankings,
     ahead: IntArray,
     at: int,
     best: bool,  # noqa: FBT001
@@ -185,6 +184,7 @@ def place_in_order(
         quota: shape (queues, types + 1), what each queue may still take; changed.
         blocks: what the options are.
         crowd: who is left; changed.
+        rankings: of the nodes, for the same ``best``; changed.
         ahead: positions of options.
         at: first of them.
         best: take the node where the least is free, not the first.
@@ -195,6 +195,8 @@ def place_in_order(
     options = np.empty(_ROOM, np.int64)
     places, numbers = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
     found = 0
+    nodes = blocks.node_start, blocks.node, free, blocks.demand
+    catch_up(rankings, nodes, best)
     while at < len(ahead):
         k = ahead[at]
         o, c = blocks.option[k], blocks.class_of[k]
@@ -215,15 +217,16 @@ def place_in_order(
                     if blocks.devices[o, t] > 0:
                         most = min(most, max(0, quota[blocks.chain[i], t]) // blocks.devices[o, t])
             if most > 0:
-                nodes = _not_full(free, blocks, crowd, block)
-                if best:
-                    chosen, members = best_on(free, nodes, blocks.demand[block], most, _ANY)
-                else:
-                    chosen, members = first_on(free, nodes, blocks.demand[block], most, _ANY)
                 number = 0
-                for i in range(len(chosen)):
-                    options[found], places[found], numbers[found] = k, chosen[i], members[i]
-                    number += members[i]
+                while number < most:
+                    node = best_node(rankings, nodes, block, best)
+                    if node < 0:
+                        break
+                    members = min(_copies(free[node], blocks.demand[block], _ANY), most - number)
+                    free[node] -= blocks.demand[block] * members
+                    rank_again(rankings, nodes, node, best)
+                    options[found], places[found], numbers[found] = k, node, members
+                    number += members
                     found += 1
                 for i in range(begin, end):
                     for t in range(blocks.devices.shape[1]):
@@ -236,17 +239,6 @@ def place_in_order(
 
 
 @compiled
-def _not_full(free: IntArray, blocks: SingleBlocks, crowd: Crowd, block: int) -> IntArray:
-    """The nodes that could take ``block``, without the first ones that no longer have room for it."""
-    end = blocks.node_start[block + 1]
-    first = max(crowd.first[block], blocks.node_start[block])
-    while first < end and not _fits(free[blocks.node[first]], blocks.demand[block]):
-        first += 1
-    crowd.first[block] = first
-    return blocks.node[first:end]
-
-
-@compiled
 def _longer(some: IntArray, length: int) -> IntArray:
     """``some``, with room for ``length`` in all."""
     longer = np.empty(length, np.int64)
@@ -255,24 +247,8 @@ def _longer(some: IntArray, length: int) -> IntArray:
 
 
 @compiled
-def _fits(free: IntArray, demand: IntArray) -> bool:
-    for r in range(len(demand)):  # noqa: SIM110  (a generator does not compile)
-        if demand[r] > 0 and free[r] < demand[r]:
-            return False
-    return True
-
-
-@compiled
 def _copies(free: IntArray, demand: IntArray, most: int) -> int:
     for r in range(len(demand)):
         if demand[r] > 0:
             most = min(most, free[r] // demand[r])
     return max(0, most)
-
-
-@compiled
-def _less(one: IntArray, other: IntArray) -> bool:
-    for r in range(len(one)):
-        if one[r] != other[r]:
-            return bool(one[r] < other[r])
-    return False

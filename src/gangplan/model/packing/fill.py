@@ -48,7 +48,7 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray
     for c in np.flatnonzero(instance.kept).tolist():
         if order is None or instance.classes[c].jobs[0] in assignment.kept:
             left[c] = 0
-    crowd = Crowd.of(left, len(instance.distinct), len(instance.blocks))
+    crowd = Crowd.of(left, len(instance.distinct))
     ahead = by_density(instance) if order is None else order
     place_crowd(occupancy, ahead, crowd, placed, fit)
     return replace(assignment, placed=placed)

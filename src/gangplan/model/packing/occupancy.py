@@ -22,6 +22,7 @@ from gangplan.model.packing.choose import (
     place_in_order,
 )
 from gangplan.model.packing.quotas import Quotas, option_devices
+from gangplan.model.packing.ranking import Rankings
 from gangplan.model.packing.shared_devices import SharedDevices, with_whole
 from gangplan.model.program import IntArray
 
@@ -60,6 +61,7 @@ class Occupancy:
         self._part_of: dict[tuple[int, int], list[int]] = {}
         self._block_nodes: dict[int, IntArray] = {}
         self._blocks: SingleBlocks | None = None
+        self._rankings: tuple[Fit, Rankings] | None = None
         self._queues = Quotas(instance)
         staying = np.zeros(len(instance.classes), dtype=np.bool_)
         staying[list(kept_classes)] = True
@@ -107,8 +109,12 @@ class Occupancy:
         """
         if self._blocks is None:
             self._blocks = single_blocks(self)
-        room = (self.free, self._queues.left)
-        end, options, places, numbers = place_in_order(*room, self._blocks, crowd, ahead, at, fit is Fit.BEST)
+        if self._rankings is None or self._rankings[0] is not fit:
+            self._rankings = fit, Rankings.of(self._blocks.node_start, self.free)
+        room, best = (self.free, self._queues.left), fit is Fit.BEST
+        end, options, places, numbers = place_in_order(
+            *room, self._blocks, crowd, self._rankings[1], ahead, at, best
+        )
         return end, list(zip(options.tolist(), places.tolist(), numbers.tolist(), strict=True))
 
     def take_placed(self, j: int, placed: Placed, count: int = 1) -> Placed:

@@ -33,7 +33,7 @@ def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     occupancy = Occupancy(instance, staying)
     profit = _profit(instance, prices)
     placed: dict[int, Placed] = {}
-    crowd = Crowd.of(instance.members.copy(), len(instance.distinct), len(instance.blocks))
+    crowd = Crowd.of(instance.members.copy(), len(instance.distinct))
     best = _best_options(instance, profit, staying)
     place_crowd(occupancy, best, crowd, placed, Fit.BEST, gangs_again=True)
     staying |= stay_where_free(occupancy, staying, placed)

@@ -228,6 +228,9 @@ def _read_verdict(message: verdict_pb2.Verdict, path: str, fields: Fields) -> Ve
         message.level,
         message.shortfall if message.HasField("shortfall") else None,
         message.regret if message.HasField("regret") else None,
+        fields.instant(message.earliest_start, path, "earliest_start")
+        if message.HasField("earliest_start")
+        else None,
     )
 
 

@@ -99,7 +99,7 @@ def write_claims(claims: Iterable[Claim], messages: Any) -> None:
 def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundResponse) -> None:
     kinds = numbers(verdict_pb2.VerdictKind.DESCRIPTOR)
     for verdict in verdicts:
-        message.verdicts.add(
+        written = message.verdicts.add(
             job=verdict.job,
             kind=kinds[verdict.kind.name],
             code=verdict.code,
@@ -109,6 +109,8 @@ def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundRespo
             shortfall=verdict.shortfall,
             regret=verdict.regret,
         )
+        if verdict.earliest_start is not None:
+            write_seconds(verdict.earliest_start, written.earliest_start)
 
 
 def _write_quality(quality: Quality) -> quality_pb2.Quality:
