@@ -128,15 +128,18 @@ def test_types_are_never_tighter_than_nodes(history: History, goal: Goal) -> Non
     assert loose.value <= exact.value + CLOSE
 
 
-@given(tiny(jobs=4))
-@settings(max_examples=10)
+@given(tiny(jobs=3, rounds=1))
+@settings(max_examples=8)
 def test_no_policy_is_better_than_the_bound_and_the_schedule_can_be_followed(history: History) -> None:
     names = ("fifo", "shortest-remaining", "myopic", "tracking")
     played = {name: play(history, policies.make(name)) for name in names}
     rounds = max(found.state.totals.rounds for found in played.values())
     window = window_of(history, rounds)
-    best = plan_window(window, Goal.COMPLETION, start=played["fifo"])
-    fairest = plan_window(window, Goal.WORST_RHO, start=played["fifo"])
+    start = played["fifo"]
+    best, fairest = (
+        plan_window(window, goal, start=start, time_limit_seconds=2.0)
+        for goal in (Goal.COMPLETION, Goal.WORST_RHO)
+    )
     for found in played.values():
         judged = judge(window, found)
         assert judged.weighted_rounds >= best.bound - CLOSE
