@@ -7,9 +7,9 @@ its counts their sums, its worst rho the worst of all, and ``each`` has what pai
 ``who`` is the policy, or the exact window programme (:mod:`gangplan.planning.window`), which knows all and is
 followed in the same loop: ``window-completion`` and ``window-rho``, each within the time limit. ``options``
 may set ``told`` (``exact``, ``noisy``, ``unknown``: decision 15; every row says it), ``noise``, ``rounds``
-after which it ends, ``yardstick`` for figures in the programme's own measures, and ``steps``: of gangplan's
-own policies, ``greedy`` without a time budget, so that a row repeats exactly, or ``auto`` with the run's time
-limit for each round.
+after which it ends, ``yardstick`` for figures in the programme's own measures, ``steps`` of gangplan's own
+policies (``full`` or ``greedy``), and ``clock``: give each of their rounds the time limit, which makes rows
+that do not repeat exactly.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def measure(run: Run) -> Row:
         seed=run.seed,
     )
     settings = Settings(telling, int(run.options.get("rounds", MOST_ROUNDS)))
-    asks = run.options.get("steps", "greedy") != "greedy"
     how = policies.How(
-        pipeline="auto" if asks else "greedy", time_budget_seconds=run.time_limit_s if asks else None
+        pipeline="greedy" if run.options.get("steps") == "greedy" else "full",
+        time_budget_seconds=run.time_limit_s if run.options.get("clock") else None,
     )
     calibration = [machine.calibrate()]
     found: list[Metrics] = []

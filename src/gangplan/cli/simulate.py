@@ -31,7 +31,6 @@ class ToldChoice(Enum):
 class StepsChoice(Enum):
     """Which steps the engine takes."""
 
-    AUTO = "auto"
     FULL = "full"
     GREEDY = "greedy"
 
@@ -68,15 +67,15 @@ def simulate(
         typer.Option(help="Rounds after which it ends, whoever is left.", min=1, show_default="the file's"),
     ] = None,
     pipeline: Annotated[
-        StepsChoice, typer.Option(help="Steps that gangplan's own policies take.")
-    ] = StepsChoice.GREEDY,
+        StepsChoice, typer.Option(help="Steps that gangplan's own policies take: greedy asks no solver.")
+    ] = StepsChoice.FULL,
     time_limit: Annotated[
         float | None,
         typer.Option(
             help="Of each round, for gangplan's own policies; without it a run repeats exactly.",
             parser=duration,
             metavar="DURATION",
-            show_default="none, or 1s where solvers are asked",
+            show_default="none",
         ),
     ] = None,
     output: Annotated[
@@ -95,11 +94,9 @@ def simulate(
         for name, about in policies.describe().items():
             print(f"{name:24} {about}")
         return
-    asks = pipeline is not StepsChoice.GREEDY
-    limit = 1.0 if time_limit is None and asks else time_limit
     history, settings = _read(scenario, told, noise, seed, rounds)
     history = _with_preset(history, preset)
-    how = policies.How(pipeline=pipeline.value, time_budget_seconds=limit, seed=history.seed)
+    how = policies.How(pipeline=pipeline.value, time_budget_seconds=time_limit, seed=history.seed)
     decides = policies.make(policy, how)
     with _progress(history) as on_round:
         played = play(history, decides, settings, on_round=on_round)
@@ -113,7 +110,7 @@ def simulate(
         "noise": settings.telling.noise,
         "seed": settings.telling.seed,
         "pipeline": pipeline.value,
-        "time_limit_s": limit,
+        "time_limit_s": time_limit,
     }
     if output is Format.TABLE:
         from gangplan.cli.render.console import print_answer

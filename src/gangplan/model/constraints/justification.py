@@ -21,7 +21,11 @@ RULES = ("justification.none", "justification.no-gain", "justification.needless"
 def violations(reading: Reading) -> list[Violation]:
     """Disruptions for nobody's good, and beneficiaries that gain nothing."""
     found: list[Violation] = []
-    for name, change in reading.changes.items():
+    judged = dict(reading.changed)
+    for action in reading.plan.actions:
+        if action.beneficiaries and action.job in reading.changes:
+            judged[action.job] = reading.changes[action.job]
+    for name, change in judged.items():
         if change.action is None:
             continue
         named = change.action.beneficiaries

@@ -59,7 +59,7 @@ _KINDS = {
 def violations(reading: Reading) -> list[Violation]:
     """Actions that make no sense, and running jobs without one."""
     found = list(reading.malformed)
-    sound = reading.facts.once(_sound_keeps)
+    sound = reading.facts.once(_sound)
     ids: set[str] = set()
     jobs: set[str] = set()
     for action in reading.plan.actions:
@@ -72,24 +72,30 @@ def violations(reading: Reading) -> list[Violation]:
             found.append(_on(action, "unknown-job", f"{name!r} is not a job of the round"))
         elif name in jobs:
             found.append(_on(action, "repeated-job", f"{name} has more than one action"))
-        elif sound.get(name) is not action:
+        elif sound.get(name) is not change:
             wrong = _action(action, change, reading)
             found += wrong
-            if not wrong and action.kind is ActionKind.KEEP:
-                sound[name] = action
+            if not wrong:
+                sound[name] = change
         jobs.add(name)
     found += [
         Violation("structure.missing-action", name, message=f"{name} is running and has no action")
-        for name, change in reading.changes.items()
-        if change.action is None and change.job.running is not None
+        for name in reading.facts.once(_running)
+        if reading.changes[name].action is None
     ]
     return found
 
 
-def _sound_keeps(facts: RoundFacts) -> dict[str, Action]:
-    """The KEEP of each job that was found sound last, filled by :func:`violations`.
+def _running(facts: RoundFacts) -> list[str]:
+    """Names of the running jobs."""
+    return [job.name for job in facts.round.jobs if job.running is not None]
 
-    Whether a KEEP is sound depends on the round alone, and plans of one round share them.
+
+def _sound(facts: RoundFacts) -> dict[str, Change]:
+    """The change of each job whose action was found sound last, filled by :func:`violations`.
+
+    Whether an action is sound depends on it, on what it changes and on the round alone, and plans of one
+    round share actions: the same action is read as the same change.
     """
     return {}
 

@@ -15,6 +15,8 @@ from gangplan.model.packing.choose import Crowd
 from gangplan.model.packing.occupancy import Fit, Occupancy, Taken, spots_of
 from gangplan.model.program import FloatArray, IntArray
 
+_ALL = 2**62
+
 
 def keep_and_fill(instance: Instance) -> Assignment:
     """Keep everything that may stay, then fill by value per device, first fit (decision 22)."""
@@ -50,7 +52,8 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray
             left[c] = 0
     crowd = Crowd.of(left, len(instance.distinct))
     ahead = by_density(instance) if order is None else order
-    place_crowd(occupancy, ahead, crowd, placed, fit)
+    shared = order is None and instance.nodes.parts > 1
+    place_crowd(occupancy, ahead, crowd, placed, fit, take_turns=shared)
     return replace(assignment, placed=placed)
 
 
@@ -68,6 +71,7 @@ def place_crowd(
     fit: Fit,
     *,
     gangs_again: bool = False,
+    take_turns: bool = False,
 ) -> None:
     """Place as many of a crowd as there is room for.
 
@@ -78,6 +82,7 @@ def place_crowd(
         placed: who is placed, by job; added to.
         fit: which of the nodes with room.
         gangs_again: try options of gangs again that once found no room.
+        take_turns: mix small tasks that are worth the same.
     """
     instance = occupancy.instance
     waiting: dict[int, list[int]] = {}
@@ -88,6 +93,10 @@ def place_crowd(
             waiting[c] = [j for j in instance.classes[c].jobs if j not in placed]
         placed[waiting[c].pop(0)] = occupancy.placed(k, where)
 
+    if take_turns:
+        ahead, limit = _mixed(instance, ahead, crowd)
+    else:
+        limit = None
     at = 0
     while at < len(ahead):
         at, singles = occupancy.place_single(ahead, at, crowd, fit)
@@ -99,6 +108,8 @@ def place_crowd(
             k = int(ahead[at])
             c, option = int(instance.option_class[k]), instance.option_at(k)
             allowed = min(int(crowd.left[c]), occupancy.members_allowed(instance.classes[c], option))
+            if limit is not None:
+                allowed = min(allowed, int(limit[at]))
             spots = list(place_gangs(occupancy, k, allowed, fit)) if allowed else []
             for gang in spots:
                 place(k, gang)
@@ -106,6 +117,28 @@ def place_crowd(
             if len(spots) < allowed and not gangs_again:
                 crowd.open[int(instance.option[k])] = False
             at += 1
+
+
+def _mixed(instance: Instance, ahead: IntArray, crowd: Crowd) -> tuple[IntArray, IntArray]:
+    """The options ``ahead``, and how many of each at a time: small tasks worth the same are mixed.
+
+    Tasks of at most one device that are worth the same by device, one after the other in ``ahead``, take
+    turns, each class as often as it has members. One class after the other, tasks that take much CPU would
+    meet on the same nodes, and leave devices there that nobody can use.
+    """
+    option = [instance.distinct[o] for o in instance.option[ahead].tolist()]
+    small = np.array([o.is_single and o.devices <= instance.nodes.parts for o in option], dtype=np.bool_)
+    density = np.round(instance.gain[ahead] / shares(instance)[ahead] * instance.nodes.parts, 6)
+    breaks = ~small | ~np.roll(small, 1) | (density != np.roll(density, 1))
+    run = np.cumsum(breaks)
+    left = crowd.left[instance.option_class[ahead]]
+    number = np.where(small, left, 1)
+    position = np.repeat(np.arange(len(ahead)), number)
+    first = np.repeat(np.cumsum(number) - number, number)
+    turn = (np.arange(len(position)) - first + 0.5) / np.maximum(1, number[position])
+    order = np.lexsort((position, turn, run[position]))
+    mixed = position[order]
+    return ahead[mixed], np.where(small, 1, _ALL)[mixed]
 
 
 def by_density(instance: Instance) -> IntArray:

@@ -148,21 +148,25 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
     """
     without, known = facts.once(unplanned), facts.once(_known)
     malformed: list[Violation] = []
-    changes = dict(without)
+    changes, changed = dict(without), dict(facts.once(_changed_anyway))
     seen: set[str] = set()
     for action in plan.actions:
-        alone = without.get(action.job)
-        if alone is None or action.job in seen:
+        name = action.job
+        alone = without.get(name)
+        if alone is None or name in seen:
             continue
-        seen.add(action.job)
-        change = known.get(action.job)
+        seen.add(name)
+        change = known.get(name)
         if change is None or change.action is not action:
             wrong = len(malformed)
             change = _read(action, alone, facts, malformed)
             if len(malformed) == wrong:
-                known[action.job] = change
-        changes[action.job] = change
-    changed = {name: change for name, change in changes.items() if change.outcome.status not in _NOTHING_DONE}
+                known[name] = change
+        changes[name] = change
+        if change.outcome.status not in _NOTHING_DONE:
+            changed[name] = change
+        elif name in changed:
+            del changed[name]
     return Reading(facts.round, plan, facts, changes, changed, tuple(malformed))
 
 
@@ -179,6 +183,15 @@ def unplanned(facts: RoundFacts) -> dict[str, Change]:
             alone = _changed(alone, None, NOTHING if forced else before, facts)
         found[job.name] = alone
     return found
+
+
+def _changed_anyway(facts: RoundFacts) -> dict[str, Change]:
+    """What changes without an action: who is forced off."""
+    return {
+        name: change
+        for name, change in facts.once(unplanned).items()
+        if change.outcome.status not in _NOTHING_DONE
+    }
 
 
 def _known(facts: RoundFacts) -> dict[str, Change]:

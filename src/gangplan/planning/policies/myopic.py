@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gangplan.domain.plan import RoundResult
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
-from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.practice import compile_loops
 from gangplan.engine.round import plan_round
 from gangplan.planning.policies.protocol import How
@@ -30,14 +29,9 @@ class Myopic:
 
     def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
         """See :meth:`RoundPolicy.decide`."""
-        limit = self.how.time_budget_seconds
-        parameters = PlanParameters(pipeline=self.how.pipeline, seed=self.how.seed)
-        if limit is not None:
-            parameters = replace(parameters, time_budget_seconds=limit)
-        if before is not None:
-            parameters = replace(parameters, warm_start=before.warm_start)
         compile_loops()
-        return plan_round(round_, parameters, runner=self.how.runner, budget=Budget(limit))
+        budget = Budget(self.how.time_budget_seconds)
+        return plan_round(round_, self.how.parameters(before), runner=self.how.runner, budget=budget)
 
 
 def make(how: How) -> Myopic:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
-from gangplan.engine.parameters import Pipeline
+from gangplan.engine.parameters import Pipeline, PlanParameters
 from gangplan.engine.runner import Runner
 
 
@@ -15,18 +15,41 @@ from gangplan.engine.runner import Runner
 class How:
     """How policies that plan with the engine do it; others pass over it.
 
+    By default no clock is read, so that a run repeats exactly: no time budget, and branch and bound of a
+    round ends after so many nodes. Without a solver (``greedy``) a round takes half the time, but where a
+    queue's limit has to be freed first, jobs may wait for as long as it is held.
+
     Attributes:
-        pipeline: which steps are taken (decision 36). ``greedy`` reads no clock without a time budget.
-        time_budget_seconds: of each round; None: none, and every step that asks no solver is taken in full,
-            so that a run repeats exactly.
+        pipeline: which steps are taken (decision 36).
+        time_budget_seconds: of each round; None: none.
+        node_limit: most branch-and-bound nodes of a round; None: no limit.
         seed: of everything random.
         runner: where solvers run; None: in this thread.
     """
 
-    pipeline: Pipeline = "greedy"
+    pipeline: Pipeline = "full"
     time_budget_seconds: float | None = None
+    node_limit: int | None = 500
     seed: int = 0
     runner: Runner | None = None
+
+    def parameters(self, before: RoundResult | None, *, look_ahead_share: float = 0.0) -> PlanParameters:
+        """What the engine is asked for.
+
+        Args:
+            before: the answer to the round before, whose prices it begins with; None: a cold start.
+            look_ahead_share: share of the budget for a new outlook; 0: none is made.
+        """
+        asked = PlanParameters(
+            pipeline=self.pipeline,
+            seed=self.seed,
+            node_limit=self.node_limit,
+            look_ahead_share=look_ahead_share,
+            warm_start=b"" if before is None else before.warm_start,
+        )
+        if self.time_budget_seconds is None:
+            return asked
+        return replace(asked, time_budget_seconds=self.time_budget_seconds)
 
 
 class RoundPolicy(Protocol):

@@ -19,7 +19,8 @@ ABOUT = "who needs least time at its reference speed first, who runs is stopped 
 class ShortestRemaining:
     """Serves jobs by the time that they need at the throughput of their request, packed on its best type.
 
-    Where that is not known, attained service takes its place, behind all of whom it is known (decision 15).
+    Where that is not known, attained service takes its place, behind all of whom it is known (decision 15),
+    and whoever is started keeps its devices for a horizon: who is behind changes every round.
     """
 
     name: str = NAME
@@ -27,7 +28,9 @@ class ShortestRemaining:
     def decide(self, round_: Round, before: RoundResult | None) -> Plan:
         """See :meth:`RoundPolicy.decide`."""
         del before
-        return serve_in_order(round_, _rank, preempt=True)
+        known = all(job.work_left is not None for job in round_.jobs)
+        lease = 0.0 if known else round_.horizon_seconds
+        return serve_in_order(round_, _rank, preempt=True, lease_seconds=lease)
 
 
 def _rank(instance: Instance, j: int) -> tuple[float, ...]:

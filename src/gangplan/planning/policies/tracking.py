@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from gangplan.domain.plan import RoundResult
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
-from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.practice import compile_loops
 from gangplan.engine.round import plan_round
 from gangplan.planning.policies.protocol import How
@@ -33,15 +32,12 @@ class Tracking:
 
     def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
         """See :meth:`RoundPolicy.decide`."""
-        limit = self.how.time_budget_seconds
-        parameters = PlanParameters(pipeline=self.how.pipeline, seed=self.how.seed, look_ahead_share=_SHARE)
-        if limit is not None:
-            parameters = replace(parameters, time_budget_seconds=limit)
-        if before is not None:
-            parameters = replace(parameters, warm_start=before.warm_start)
-            round_ = replace(round_, outlook=before.outlook)
         compile_loops()
-        return plan_round(round_, parameters, runner=self.how.runner, budget=Budget(limit))
+        if before is not None:
+            round_ = replace(round_, outlook=before.outlook)
+        parameters = self.how.parameters(before, look_ahead_share=_SHARE)
+        budget = Budget(self.how.time_budget_seconds)
+        return plan_round(round_, parameters, runner=self.how.runner, budget=budget)
 
 
 def make(how: How) -> Tracking:
