@@ -8,6 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from gangplan.domain.cluster import Resources, Toleration
+from gangplan.domain.quantiles import Quantiles
 
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
@@ -216,7 +217,8 @@ class Job:
         submit_time: seconds since the epoch; None: unknown, then rho counts as 1.
         work_done: work units done so far (units of the profile; without a profile, seconds of one
             reference device).
-        work_left: work units left; None when unknown: then rho counts as 1 and no deadline is judged.
+        work_left: work units left; None when it is not known exactly: without quantiles rho then counts as 1
+            and no deadline is judged.
         fair_progress: work that the job's fair self has done (decision 11), carried by the caller.
         fair_finish_age: age in seconds at which the fair self was done, frozen; None while it is not.
         deadline: seconds since the epoch; None: none.
@@ -234,6 +236,9 @@ class Job:
         revision: opaque version of the caller's object, echoed in preconditions.
         service_received_device_seconds: devices times seconds that it has held so far, carried by the caller;
             None: unknown. Where the work left is unknown it takes the place of rho (decision 15).
+        left_quantiles: what a predictor says of the work left, given all that is done already; passed over
+            where ``work_left`` is known. rho and the deadline read the policy's quantiles of it (decision 15).
+        user: whose job it is; for predictions from history. Plans do not depend on it.
     """
 
     name: str
@@ -257,3 +262,5 @@ class Job:
     disrupted_at: tuple[float, ...] = ()
     revision: str = ""
     service_received_device_seconds: float | None = None
+    left_quantiles: Quantiles | None = None
+    user: str = ""

@@ -8,6 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from gangplan.domain.cluster import Resources
+from gangplan.domain.quantiles import Quantiles
 
 _NO_WEIGHTS: Mapping[int, float] = MappingProxyType({})
 
@@ -25,6 +26,8 @@ class FairnessForm(Enum):
     """Device time received against the share of devices owed over the job's life."""
     EFFECTIVE_THROUGHPUT = "EFFECTIVE_THROUGHPUT"
     """Work done against that of an equal share of every accelerator type (Gavel)."""
+    GITTINS = "GITTINS"
+    """Chance to end soon by the device time received, where nobody knows durations (Tiresias; decision 15)."""
 
 
 _FINISH_TIME: Mapping[FairnessForm, float] = MappingProxyType({FairnessForm.WEIGHTS: 1.0})
@@ -57,8 +60,15 @@ class Policy:
         queue_fairness_power: power of a queue's owed over its received service, which its jobs' weights are
             multiplied by, 0 to 2; 0 switches fairness between queues off. Without effect while no two
             siblings say what they have received.
+        fairness_quantile: probability, above 0 and below 1, at which rho reads a predicted work left. At 0.5
+            it is the median of rho, as rho only rises with the work left; long tails do not move it.
+        service_quantiles: of the device-seconds that jobs take, from history; for the form GITTINS. None: the
+            less a job has received, the sooner it is expected to end.
         priority_weights: weight by priority class; a class that is not listed weighs 1.
         deadline_weight: worth of meeting the rate that a deadline still needs, per weighted requested device.
+        deadline_quantile: probability, above 0 and below 1, at which deadlines read a predicted work left: a
+            rate counts as enough if it is enough so often. At 0.8, to miss a deadline is taken to cost four
+            times as much as to hurry in vain (the ratio of a newsvendor).
         locality_weight: cost of a spread wider than preferred, per weighted requested device.
         switching_weight: cost of lost and restarting device time, per device-round.
         tracking_weight: worth of giving a job what the outlook asks for, per weighted reference device at
@@ -80,8 +90,11 @@ class Policy:
     fairness_power: float = 1.0
     fairness_forms: Mapping[FairnessForm, float] = field(default_factory=lambda: _FINISH_TIME)
     queue_fairness_power: float = 1.0
+    fairness_quantile: float = 0.5
+    service_quantiles: Quantiles | None = None
     priority_weights: Mapping[int, float] = field(default_factory=lambda: _NO_WEIGHTS)
     deadline_weight: float = 0.5
+    deadline_quantile: float = 0.8
     locality_weight: float = 0.1
     switching_weight: float = 1.0
     tracking_weight: float = 1.0

@@ -16,6 +16,7 @@ from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.terms import rate
 from gangplan.model.verifier.facts import JobFacts
+from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Outcome, Status
 
 TOLERANCE = 1e-9
@@ -192,8 +193,8 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
         cost += policy.switching_weight * pays / length
         if before.status is Status.KEPT:
             horizon = min(horizon, mine.horizon)
-        elif gain > 0.0 and after.throughput > 0.0 and after.job.work_left:
-            left = after.job.work_left / after.throughput
+        elif gain > 0.0 and after.throughput > 0.0 and (work := left_at(after.job, policy.fairness_quantile)):
+            left = work / after.throughput
             starts.append((left, name, more, policy.switching_weight * pays / length))
     starts.sort()
     needed_by = [set(a.beneficiaries) for a in candidate.plan.actions if a.job in jobs and is_chosen(a)]

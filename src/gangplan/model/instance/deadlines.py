@@ -8,6 +8,7 @@ import numpy as np
 
 from gangplan.domain.job import DeadlineKind, Job
 from gangplan.domain.round import Round
+from gangplan.model.instance.left import counted_left
 from gangplan.model.instance.throughput import Speeds
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
@@ -18,15 +19,18 @@ TOLERANCE = 1e-9
 class Deadlines:
     """Deadlines of classes; a job without one, or with unknown work left, has none that can be judged.
 
+    A predicted work left is read at the policy's quantile for deadlines, and never makes a strict one lost.
+
     Attributes:
         decay: shape (classes,), seconds; 0 where the deadline is not soft.
         doomed: shape (classes,), whether a strict deadline cannot be met any more, whatever is done.
     """
 
     def __init__(self, round_: Round, jobs: Sequence[Job], speeds: Speeds) -> None:
-        judged = [job.deadline is not None and job.work_left is not None for job in jobs]
+        left = [counted_left(job, round_.policy.deadline_quantile) for job in jobs]
+        judged = [job.deadline is not None and work is not None for job, work in zip(jobs, left, strict=True)]
         self._round_seconds = round_.round_seconds
-        self._left = np.array([job.work_left or 0.0 for job in jobs], dtype=np.float64)
+        self._left = np.array([work or 0.0 for work in left], dtype=np.float64)
         self._time = np.array(
             [
                 job.deadline - round_.now if one and job.deadline is not None else -np.inf
@@ -37,7 +41,8 @@ class Deadlines:
         soft = [job.deadline_decay_seconds if job.deadline_kind is DeadlineKind.SOFT else 0.0 for job in jobs]
         self.decay = np.array(soft, dtype=np.float64)
         strict = [
-            one and job.deadline_kind is DeadlineKind.STRICT for one, job in zip(judged, jobs, strict=True)
+            one and job.work_left is not None and job.deadline_kind is DeadlineKind.STRICT
+            for one, job in zip(judged, jobs, strict=True)
         ]
         self._strict = np.array(strict, dtype=np.bool_)
         self._best = np.array(

@@ -304,7 +304,7 @@ def _members(
     for j, job in enumerate(jobs):
         key: object = j
         if job.running is None and j not in placements:
-            left = job.work_left if job.deadline is not None else None
+            left = (job.work_left, job.left_quantiles) if job.deadline is not None else None
             key = (
                 int(shapes.shape_of_job[j]),
                 job.queue,

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gangplan.domain.job import Job
+from gangplan.domain.quantiles import Quantiles
 from gangplan.domain.round import Round
 from gangplan.model.instance.entitlement import Entitlement
+from gangplan.model.instance.left import counted_left
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 RATIO_CLIP = (0.25, 8.0)
@@ -28,7 +30,7 @@ class Standings:
         round_seconds: D.
         entitlement: what every job is owed; by job, not by row.
         age: seconds since submission; NaN where unknown.
-        done, left: work units; ``left`` is 0 where unknown.
+        done, left: work units; ``left`` is the policy's quantile of a prediction, and 0 where unknown.
         left_unknown: whether it is.
         received: device-seconds held so far; NaN where unknown.
         fair_rate: x_iso, work units per second (decision 11).
@@ -37,6 +39,7 @@ class Standings:
         pace: r, work units per second expected after this round; 1 without a rho.
         unserved_finish: age + f of the job that waits this round, seconds; 1 without a rho.
         alone: A + isolated_left / x_iso, seconds; 1 without a rho.
+        service_quantiles: of the device-seconds that jobs take; None: unknown.
     """
 
     round_seconds: float
@@ -52,6 +55,7 @@ class Standings:
     pace: FloatArray
     unserved_finish: FloatArray
     alone: FloatArray
+    service_quantiles: Quantiles | None = None
 
     def take(self, rows: IntArray) -> Standings:
         """The standings of the jobs of some rows."""
@@ -69,6 +73,7 @@ class Standings:
             self.pace[rows],
             self.unserved_finish[rows],
             self.alone[rows],
+            self.service_quantiles,
         )
 
     def finish_time_ratio(self) -> FloatArray:
@@ -108,7 +113,9 @@ def build_standings(
     """
     nan, length = float("nan"), round_.round_seconds
     age = np.array([_age(job, round_.now) for job in jobs])
-    left = np.array([nan if job.work_left is None else job.work_left for job in jobs])
+    probability = round_.policy.fairness_quantile
+    known = [counted_left(job, probability) if job.work_left is None else job.work_left for job in jobs]
+    left = np.array([nan if one is None else one for one in known])
     done = np.array([job.work_done for job in jobs], dtype=np.float64)
     progress = np.array([job.fair_progress for job in jobs], dtype=np.float64)
     frozen = np.array([nan if job.fair_finish_age is None else job.fair_finish_age for job in jobs])
@@ -141,6 +148,7 @@ def build_standings(
         pace=np.where(has_rho, pace, 1.0),
         unserved_finish=np.where(has_rho, shared, 1.0),
         alone=np.where(has_rho, alone, 1.0),
+        service_quantiles=round_.policy.service_quantiles,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
+from gangplan.model.instance.left import counted_left
 
 
 def lost_seconds(job: Job, round_: Round) -> float:
@@ -29,6 +30,7 @@ def horizon_seconds(job: Job, round_: Round, throughput: float) -> float:
     Work left that is unknown or 0 (done, yet still there) says nothing about the time left.
     """
     left = round_.horizon_seconds
-    if job.work_left is not None and job.work_left > 0.0 and throughput > 0.0:
-        left = min(left, job.work_left / throughput)
+    work = counted_left(job, round_.policy.fairness_quantile)
+    if work is not None and work > 0.0 and throughput > 0.0:
+        left = min(left, work / throughput)
     return max(round_.round_seconds, left)

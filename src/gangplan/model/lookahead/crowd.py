@@ -15,6 +15,7 @@ import numpy as np
 
 from gangplan.domain.job import Job
 from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.left import counted_left
 from gangplan.model.instance.switching import lost_seconds
 from gangplan.model.instance.throughput import size
 from gangplan.model.program import BoolArray, FloatArray, IntArray
@@ -100,11 +101,13 @@ def job_numbers(instance: Instance) -> JobNumbers:
         [c.kept and (c.must_run or c.start == c.stop) for c in instance.classes], dtype=np.bool_
     )[mine]
     age = np.array([0.0 if j.submit_time is None else max(0.0, round_.now - j.submit_time) for j in jobs])
-    left = np.array([_work_left(job, float(reference[j]) * length) for j, job in enumerate(jobs)])
+    probability = round_.policy.fairness_quantile
+    known = [counted_left(job, probability) for job in jobs]
+    left = np.array([_work_left(job, known[j], float(reference[j]) * length) for j, job in enumerate(jobs)])
     fair = np.maximum(instance.fair_rate, 1e-12)
     finish = np.array(
         [
-            _fair_finish(job, float(age[j]), float(left[j] / fair[j]), float(fair[j]))
+            _fair_finish(job, known[j], float(age[j]), float(left[j] / fair[j]), float(fair[j]))
             for j, job in enumerate(jobs)
         ]
     )
@@ -286,14 +289,14 @@ def _in_order(instance: Instance, numbers: JobNumbers, members: Sequence[int]) -
     return np.array(ordered, dtype=np.int64)
 
 
-def _work_left(job: Job, one_round: float) -> float:
-    return max(job.work_done, one_round) if job.work_left is None else job.work_left
+def _work_left(job: Job, known: float | None, one_round: float) -> float:
+    return max(job.work_done, one_round) if known is None else known
 
 
-def _fair_finish(job: Job, age: float, seconds: float, rate: float) -> float:
+def _fair_finish(job: Job, left: float | None, age: float, seconds: float, rate: float) -> float:
     """Age at which the fair self is done (decision 11); as if it began now where progress is unknown."""
     if job.fair_finish_age is not None:
         return job.fair_finish_age
-    if job.work_left is None:
+    if left is None:
         return age + seconds
-    return age + max(0.0, job.work_done + job.work_left - job.fair_progress) / rate
+    return age + max(0.0, job.work_done + left - job.fair_progress) / rate

@@ -30,6 +30,7 @@ import numpy as np
 
 from gangplan.model.formulation.rows import INFINITY, Rows
 from gangplan.model.instance.instance import Instance
+from gangplan.model.instance.left import counted_left
 from gangplan.model.lookahead.buckets import Buckets
 from gangplan.model.lookahead.crowd import Crowd, JobNumbers
 from gangplan.model.lookahead.room import Room, Way, build_room, ways_of
@@ -340,9 +341,10 @@ def finishes(instance: Instance, job: int) -> float:
     """When a running job is done where it is, seconds from now; ``inf`` when unknown."""
     mine = instance.jobs[job]
     present = instance.keeps.throughput[int(instance.class_of_job[job])]
-    if mine.work_left is None or present <= 0.0:
+    left = counted_left(mine, instance.round.policy.fairness_quantile)
+    if left is None or present <= 0.0:
         return math.inf
-    return float(mine.work_left / present)
+    return float(left / present)
 
 
 def horizon_of(instance: Instance, numbers: JobNumbers, crowd: Crowd) -> float:

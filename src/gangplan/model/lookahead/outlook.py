@@ -58,7 +58,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
                 deficit=_grain(float(owed[j])) if target < 1.0 else 0.0,
                 work_done=job.work_done,
                 estimated_start=round_.now if numbers.running[j] else _moment(round_.now, start),
-                estimated_end=None if job.work_left is None else _moment(round_.now, end),
+                estimated_end=None if job.work_left is None and job.left_quantiles is None else _moment(round_.now, end),
             )
         )
     return Outlook(
@@ -105,7 +105,7 @@ def _relaxed(fluid: Fluid, service: Service) -> tuple[str, ...]:
     jobs, classes = int(fluid.crowd.size.sum()), len(fluid.crowd.members)
     if jobs > classes:
         found.append(f"{jobs} jobs by {classes} classes of alike ones")
-    unknown = sum(job.work_left is None for job in fluid.instance.jobs)
+    unknown = sum(job.work_left is None and job.left_quantiles is None for job in fluid.instance.jobs)
     if unknown:
         found.append(f"work left of {unknown} jobs is unknown: taken for what they have done")
     return tuple(found)

@@ -59,7 +59,8 @@ def reservations(fluid: Fluid, service: Service) -> tuple[Reservation, ...]:
 
 
 def _duration(fluid: Fluid, job: int) -> float | None:
-    if fluid.instance.jobs[job].work_left is None:
+    mine = fluid.instance.jobs[job]
+    if mine.work_left is None and mine.left_quantiles is None:
         return None
     return float(fluid.numbers.left[job] / fluid.numbers.best[job])
 

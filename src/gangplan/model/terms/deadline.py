@@ -15,6 +15,9 @@ costs remains. A job whose strict deadline is lost whatever is done is *doomed*:
 earns nothing and stopping it costs nothing, so that it goes on only where nobody else has any use for its
 place. The best throughput is that of any allowed counts and types at any scope, present or not, and nothing
 is deducted for later restarts: a deadline counts as lost only when it surely is.
+
+Of a predicted work left the policy's quantile for deadlines counts (decision 15); no prediction makes sure that
+a strict deadline is lost.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.domain.job import DeadlineKind
+from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
@@ -59,14 +63,15 @@ def coefficients(table: OptionTable) -> FloatArray:
 def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
     """W req of the job if it is on time, the rest of it after a soft deadline, else 0."""
     job, mine = outcome.job, facts.jobs[outcome.job.name]
-    if mine.time_left is None or job.work_left is None or outcome.relative_throughput <= 0:
+    left = left_at(job, facts.round.policy.deadline_quantile)
+    if mine.time_left is None or left is None or outcome.relative_throughput <= 0:
         return 0.0
     time = mine.time_left - _delay(outcome)
     full = mine.weight * mine.size
     if job.deadline_kind is DeadlineKind.SOFT:
-        late = job.work_left / outcome.throughput - time
+        late = left / outcome.throughput - time
         return full * min(1.0, max(0.0, 1.0 - late / job.deadline_decay_seconds))
-    if time <= 0 or outcome.throughput < job.work_left / time * (1 - TOLERANCE):
+    if time <= 0 or outcome.throughput < left / time * (1 - TOLERANCE):
         return 0.0
     return full
 

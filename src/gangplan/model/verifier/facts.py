@@ -23,6 +23,7 @@ from gangplan.model.verifier.claims import Claim, claims, median
 from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
 from gangplan.model.verifier.gates import closed_gates
+from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.owed import Owed
 from gangplan.model.verifier.standing import standing
 from gangplan.model.verifier.throughput import Throughput
@@ -228,10 +229,11 @@ def _fairness(
     contending = math.fsum(base for name, base in bases.items() if name not in absent)
     alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput)
     isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
+    probability = round_.policy.fairness_quantile
     rhos = {
         job.name: 1.0
         if job.name in absent
-        else finish_time_fairness(job, x, round_.now, round_.round_seconds)
+        else finish_time_fairness(job, left_at(job, probability), x, round_.now, round_.round_seconds)
         for job, x in zip(round_.jobs, alone, strict=True)
     }
     return rhos, isolated
@@ -246,7 +248,10 @@ def _plain_weights(
         policy.fairness_forms != {FairnessForm.WEIGHTS: 1.0}
         or any(queue.service_received is not None for queue in round_.queues)
         or any(
-            job.work_left is None and job.service_received_device_seconds is not None for job in round_.jobs
+            job.work_left is None
+            and job.left_quantiles is None
+            and job.service_received_device_seconds is not None
+            for job in round_.jobs
         )
     ):
         return None
@@ -273,11 +278,13 @@ def _claims(
             job,
             round_.now,
             round_.round_seconds,
+            left=left_at(job, policy.fairness_quantile),
             isolated=isolated[job.name],
             reference=references[job.name],
             rho=rhos[job.name],
             devices=partial(owed.devices, job),
             equal=partial(owed.equal, job),
+            service_quantiles=policy.service_quantiles,
         )
         for job in round_.jobs
     }
@@ -341,8 +348,9 @@ def _held(job: Job, size: float) -> float:
 def _horizon(round_: Round, job: Job, present: float) -> float:
     """H: min(horizon, time left at the present speed), at least one round (decision 13)."""
     horizon = round_.horizon_seconds
-    if job.work_left is not None and job.work_left > 0 and present > 0:
-        horizon = min(horizon, job.work_left / present)
+    left = left_at(job, round_.policy.fairness_quantile)
+    if left is not None and left > 0 and present > 0:
+        horizon = min(horizon, left / present)
     return max(round_.round_seconds, horizon)
 
 

@@ -105,7 +105,9 @@ def _isolated_alone(
     return found
 
 
-def finish_time_fairness(job: Job, isolated: float, now: float, round_seconds: float) -> float:
+def finish_time_fairness(
+    job: Job, left: float | None, isolated: float, now: float, round_seconds: float
+) -> float:
     """Rho of the job if this round does not serve it, clipped (Themis, NSDI 2020, 3.1; decision 11).
 
     ``rho = (age + f) / (A + isolated_left / x_iso)`` with ``f = D + work_left / r`` and
@@ -114,17 +116,18 @@ def finish_time_fairness(job: Job, isolated: float, now: float, round_seconds: f
 
     Args:
         job: the job.
+        left: its work left, as it counts; None: unknown.
         isolated: x_iso, work units/s.
         now: seconds since the epoch.
         round_seconds: D.
     """
-    if job.submit_time is None or job.work_left is None or isolated <= 0:
+    if job.submit_time is None or left is None or isolated <= 0:
         return 1.0
     age = counted_age(job, now)
     rate = (job.work_done + isolated * round_seconds) / (age + round_seconds)
-    shared = age + round_seconds + job.work_left / rate
+    shared = age + round_seconds + left / rate
     if job.fair_finish_age is None:
-        alone = age + max(0.0, job.work_done + job.work_left - job.fair_progress) / isolated
+        alone = age + max(0.0, job.work_done + left - job.fair_progress) / isolated
     else:
         alone = job.fair_finish_age
     if alone <= 0:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gangplan.domain.job import Job
+from gangplan.domain.quantiles import Quantiles
 from gangplan.model.verifier.fairness import RHO_MAX, RHO_MIN
 from gangplan.model.verifier.gates import counted_age
 
@@ -17,7 +18,7 @@ class Standing(NamedTuple):
         round_seconds: D.
         age: seconds since submission; None: unknown.
         done: work units.
-        left: work units; None: unknown.
+        left: work units, the policy's quantile where it is predicted; None: unknown.
         received: device-seconds held so far; None: unknown.
         isolated: x_iso, work units/s (decision 11).
         reference: X_ref, work units/s at relative throughput 1.
@@ -27,6 +28,7 @@ class Standing(NamedTuple):
         alone: finish of its fair self, likewise; None: rho has no meaning.
         devices: how many devices it is owed, computed when asked for.
         equal: X-equal, work units/s with an equal share of every type, computed when asked for.
+        service_quantiles: of the device-seconds that jobs take; None: unknown.
     """
 
     round_seconds: float
@@ -42,6 +44,7 @@ class Standing(NamedTuple):
     alone: float | None
     devices: Callable[[], float]
     equal: Callable[[], float]
+    service_quantiles: Quantiles | None = None
 
     @property
     def owed_over_received(self) -> float:
@@ -60,28 +63,30 @@ def standing(
     now: float,
     round_seconds: float,
     *,
+    left: float | None,
     isolated: float,
     reference: float,
     rho: float,
     devices: Callable[[], float],
     equal: Callable[[], float],
+    service_quantiles: Quantiles | None,
 ) -> Standing:
     """The standing of ``job``; the arguments as in :class:`Standing`."""
     age = None if job.submit_time is None else counted_age(job, now)
     pace, shared, alone = 1.0, 1.0, None
-    if age is not None and job.work_left is not None and isolated > 0.0:
+    if age is not None and left is not None and isolated > 0.0:
         pace = (isolated * round_seconds + job.work_done) / (round_seconds + age)
-        shared = job.work_left / pace + round_seconds + age
+        shared = left / pace + round_seconds + age
         alone = job.fair_finish_age
         if alone is None:
-            alone = max(0.0, job.work_left + job.work_done - job.fair_progress) / isolated + age
+            alone = max(0.0, left + job.work_done - job.fair_progress) / isolated + age
         if alone <= 0.0:
             alone = None
     return Standing(
         round_seconds,
         age,
         job.work_done,
-        job.work_left,
+        left,
         job.service_received_device_seconds,
         isolated,
         reference,
@@ -91,4 +96,5 @@ def standing(
         alone,
         devices,
         equal,
+        service_quantiles,
     )

@@ -75,7 +75,7 @@ def _jobs(round_: Round, instance: Instance) -> list[Notice]:
     for i, job in enumerate(round_.jobs):
         if job.deadline is not None and job.deadline + job.deadline_decay_seconds <= round_.now:
             found.append(Notice("DEADLINE_PAST", f"jobs[{i}].deadline", _past(job)))
-        elif job.deadline is not None and job.work_left is None:
+        elif job.deadline is not None and job.work_left is None and job.left_quantiles is None:
             found.append(
                 Notice(
                     "DEADLINE_UNJUDGED",

@@ -13,6 +13,7 @@ from gangplan.domain.job import Job
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import Instance, build_instance
+from gangplan.model.instance.left import counted_left
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import place_gangs, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
@@ -50,7 +51,8 @@ def remaining(instance: Instance, j: int) -> float | None:
     """Seconds that the job still needs at its reference throughput; None: nobody knows."""
     job = instance.jobs[j]
     reference = _reference(instance, job)
-    return None if job.work_left is None or reference <= 0 else job.work_left / reference
+    left = counted_left(job, instance.round.policy.fairness_quantile)
+    return None if left is None or reference <= 0 else left / reference
 
 
 def _reference(instance: Instance, job: Job) -> float:

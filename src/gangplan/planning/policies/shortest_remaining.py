@@ -28,7 +28,7 @@ class ShortestRemaining:
     def decide(self, round_: Round, before: RoundResult | None) -> Plan:
         """See :meth:`RoundPolicy.decide`."""
         del before
-        known = all(job.work_left is not None for job in round_.jobs)
+        known = all(job.work_left is not None or job.left_quantiles is not None for job in round_.jobs)
         lease = 0.0 if known else round_.horizon_seconds
         return serve_in_order(round_, _rank, preempt=True, lease_seconds=lease)
 

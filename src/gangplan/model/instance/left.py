@@ -1,0 +1,23 @@
+"""Work left as rho, deadlines and horizons count it (decision 15)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gangplan.domain.job import Job
+
+
+def counted_left(job: Job, probability: float) -> float | None:
+    """The work left where it is known, the quantile of it where it is predicted; None: nobody knows.
+
+    All that is read of it here only rises with the work left, so that the quantile of rho, of the rate that a
+    deadline needs and of the time left is what the quantile of the work left makes of it.
+
+    Args:
+        job: the job.
+        probability: at which a prediction is read.
+    """
+    if job.work_left is not None or job.left_quantiles is None:
+        return job.work_left
+    quantiles = job.left_quantiles
+    return float(np.interp(probability, quantiles.probabilities, quantiles.values))
