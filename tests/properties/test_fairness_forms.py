@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gangplan.domain.job import Job
 from gangplan.domain.policy import FairnessForm, Policy
+from gangplan.domain.quantiles import Quantiles
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.model.forms import forms
@@ -62,7 +63,8 @@ def one_job(draw: st.DrawFn, name: str, queues: list[str | None]) -> Job:
         fair_finish_age=draw(SECONDS) if maybe == 3 else None,
     )
     received = None if draw(st.integers(0, 3)) == 0 else draw(SECONDS)
-    return replace(built, service_received_device_seconds=received)
+    predicted = draw(st.sampled_from([None, Quantiles((0.5,), (900.0,)), Quantiles((0.1, 0.9), (0.0, 1e6))]))
+    return replace(built, service_received_device_seconds=received, left_quantiles=predicted)
 
 
 @st.composite
@@ -97,6 +99,8 @@ def standing_rounds(draw: st.DrawFn) -> Round:
             fairness_power=draw(POWERS),
             fairness_forms=parts,
             queue_fairness_power=draw(st.sampled_from([1.0, 0.0, 2.0])),
+            fairness_quantile=draw(st.sampled_from([0.5, 0.05, 0.3])),
+            service_quantiles=draw(st.sampled_from([None, Quantiles((0.2, 0.3, 0.9), (60.0, 60.0, 9e4))])),
         ),
     )
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gangplan.planning import histories, policies
 from gangplan.planning.metrics import measure
+from gangplan.planning.predict.predictor import LEAST_JOBS
 from gangplan.planning.rounds.history import Failure, History
 from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
 from gangplan.planning.rounds.told import Telling, Told
@@ -161,6 +162,11 @@ def test_a_policy_is_told_what_the_setting_says(seed: int) -> None:
                     assert job.work_left is None
                 elif told is Told.EXACT:
                     assert job.work_left == work - job.work_done
+                elif told is Told.PREDICTED:
+                    ended = sum(one.finished is not None for one in record.before.jobs.values())
+                    assert job.work_left is None
+                    assert (job.left_quantiles is not None) == (ended >= LEAST_JOBS)
+                    assert job.left_quantiles is None or job.left_quantiles.values[0] > 0.0
                 else:
                     assert job.work_left is not None
                     assert 0.035 * work - CLOSE <= job.work_left <= 1.3 * work - job.work_done + CLOSE

@@ -50,6 +50,7 @@ from gangplan.domain.plan import (
     VerdictKind,
 )
 from gangplan.domain.policy import FairnessForm, Policy, Tier
+from gangplan.domain.quantiles import Quantiles
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -180,8 +181,9 @@ EVERYTHING = Round(
             disrupted_at=(NOW - 3000,),
             revision="7",
             service_received_device_seconds=4_800.0,
+            user="ada",
         ),
-        Job("wait", gate=Gate(held=True)),
+        Job("wait", gate=Gate(held=True), left_quantiles=Quantiles((0.25, 0.75), (60.0, 600.0))),
     ),
     profiles=(
         ThroughputProfile(
@@ -194,8 +196,11 @@ EVERYTHING = Round(
         fairness_power=1.5,
         fairness_forms={FairnessForm.LOG: 1.0},
         queue_fairness_power=0.5,
+        fairness_quantile=0.25,
+        service_quantiles=Quantiles((0.5, 0.9), (3_600.0, 40_000.0)),
         priority_weights={-1: 0.5, 3: 4.0},
         deadline_weight=0.75,
+        deadline_quantile=0.875,
         locality_weight=0.2,
         switching_weight=1.25,
         cost_weight=2e-7,

@@ -6,10 +6,11 @@ its counts their sums, its worst rho the worst of all, and ``each`` has what pai
 
 ``who`` is the policy, or the exact window programme (:mod:`gangplan.planning.window`), which knows all and is
 followed in the same loop: ``window-completion`` and ``window-rho``, each within the time limit. ``options``
-may set ``told`` (``exact``, ``noisy``, ``unknown``: decision 15; every row says it), ``noise``, ``rounds``
-after which it ends, ``yardstick`` for figures in the programme's own measures, ``steps`` of gangplan's own
-policies (``full`` or ``greedy``), and ``clock``: give each of their rounds the time limit, which makes rows
-that do not repeat exactly.
+may set ``told`` (``exact``, ``noisy``, ``predicted``, ``unknown``: decision 15; every row says it),
+``noise``, ``rounds`` after which it ends, ``yardstick`` for figures in the programme's own measures,
+``steps`` of gangplan's own policies (``full`` or ``greedy``), and ``clock``: give each of their rounds the
+time limit, which makes rows that do not repeat exactly. What a predictor has learned in one history of a
+batch it knows in the next; ``prediction`` says how wrong it was.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from gangplan.bench import machine
@@ -27,6 +29,8 @@ from gangplan.planning import histories, policies
 from gangplan.planning.metrics import Metrics
 from gangplan.planning.metrics import measure as measured
 from gangplan.planning.policies import RoundPolicy
+from gangplan.planning.predict.errors import Foreseen, errors_of
+from gangplan.planning.rounds.foreseen import foreseen
 from gangplan.planning.rounds.history import History
 from gangplan.planning.rounds.loop import Settings, play
 from gangplan.planning.rounds.told import Telling, Told
@@ -70,6 +74,7 @@ def measure(run: Run) -> Row:
     found: list[Metrics] = []
     judged: list[Judged] = []
     schedules: list[Schedule] = []
+    predictions: list[Foreseen] = []
     began, spent = time.perf_counter(), time.process_time()
     try:
         for history in played_for(run.instance):
@@ -79,6 +84,8 @@ def measure(run: Run) -> Row:
             else:
                 policy = policies.make(run.who, how)
             played = play(history, policy, settings)
+            settings = replace(settings, predictor=played.state.predictor)
+            predictions += foreseen(played)
             found.append(measured(played))
             if run.options.get("yardstick"):
                 judged.append(judge(window_of(history, played.state.totals.rounds), played))
@@ -91,6 +98,7 @@ def measure(run: Run) -> Row:
         "told": telling.told.value,
         "noise": telling.noise if telling.told is Told.NOISY else 0.0,
         "histories": len(found),
+        "prediction": None if (wrong := errors_of(predictions)) is None else asdict(wrong),
         **summary(found),
         **_beside(judged, schedules),
         "each": [_brief(metrics) for metrics in found] if len(found) > 1 else None,

@@ -25,6 +25,7 @@ class ToldChoice(Enum):
 
     EXACT = "exact"
     NOISY = "noisy"
+    PREDICTED = "predicted"
     UNKNOWN = "unknown"
 
 

@@ -237,7 +237,7 @@ class Job:
         service_received_device_seconds: devices times seconds that it has held so far, carried by the caller;
             None: unknown. Where the work left is unknown it takes the place of rho (decision 15).
         left_quantiles: what a predictor says of the work left, given all that is done already; passed over
-            where ``work_left`` is known. rho and the deadline read the policy's quantiles of it (decision 15).
+            where ``work_left`` is known. rho and deadlines read the policy's quantiles of it (decision 15).
         user: whose job it is; for predictions from history. Plans do not depend on it.
     """
 

@@ -27,7 +27,7 @@ class FairnessForm(Enum):
     EFFECTIVE_THROUGHPUT = "EFFECTIVE_THROUGHPUT"
     """Work done against that of an equal share of every accelerator type (Gavel)."""
     GITTINS = "GITTINS"
-    """Chance to end soon by the device time received, where nobody knows durations (Tiresias; decision 15)."""
+    """Chance to end soon by the device time received, where nobody knows durations (decision 15)."""
 
 
 _FINISH_TIME: Mapping[FairnessForm, float] = MappingProxyType({FairnessForm.WEIGHTS: 1.0})

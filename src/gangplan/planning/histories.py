@@ -12,13 +12,18 @@ The load is the work that arrives over what the cluster could do, in devices of 
 time of each job, over the sum of all devices at the speed of their types. Jobs that ask for many devices
 cannot use the last ones, so at 1.0 the queue grows.
 
+Users come back with jobs like those they had: each job's user is drawn by how long it takes among all, give
+or take a fifth of them, so that history tells something of durations, and not all.
+
 Same arguments, same history, as long as numpy keeps its random streams.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -40,11 +45,15 @@ LOAD = 1.0
 _SMALL_ROUNDS = 4
 """Over which the jobs of a small history arrive."""
 _MEDIAN_SECONDS, _SPREAD = 3600.0, 1.0
+_LENGTHS = NormalDist(math.log(_MEDIAN_SECONDS), _SPREAD)
 _DEVICE_ROUNDS = 80
 """About what a job takes on average; where it is less, more jobs are drawn."""
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 200
 _DEADLINE_CHANCE = 0.2
 _CHECKPOINT_SECONDS = 600.0
+_SMALL_USERS, _LARGE_USERS = 4, 12
+_USER_SPREAD = 0.2
+"""How far from a user's usual place among all durations its jobs are, standard deviation in parts of all."""
 
 
 def small(seed: int) -> History:
@@ -53,7 +62,7 @@ def small(seed: int) -> History:
     Args:
         seed: not negative.
     """
-    rng = np.random.default_rng([seed, 11])
+    rng, whose = np.random.default_rng([seed, 11]), np.random.default_rng([seed, 13])
     length = ROUND_SECONDS
     racks = int(rng.integers(1, 3))
     nodes = tuple(
@@ -84,6 +93,7 @@ def small(seed: int) -> History:
             submit_time=submit,
             deadline=deadline if rng.random() < 0.33 else None,
             restart_seconds=float(rng.choice([0.0, 15.0, 60.0])),
+            user=_user((rounds - 0.5) / 5.5, _SMALL_USERS, whose),
         )
         checkpoint = float(rng.choice([0.0, 60.0, 150.0]))
         arrivals.append(Arrival(job, count * rounds * length, checkpoint))
@@ -128,8 +138,8 @@ def large(
     jobs = max(20, round(1.5 * load * rounds * known.devices / _DEVICE_ROUNDS))
     while True:
         drawn = generate(replace(known, jobs=jobs), occupancy=0.0, seed=seed)
-        rng = np.random.default_rng([seed, 12])
-        arrivals = _arrivals(drawn, load, rounds * ROUND_SECONDS, rng)
+        rng, whose = np.random.default_rng([seed, 12]), np.random.default_rng([seed, 14])
+        arrivals = _arrivals(drawn, load, rounds * ROUND_SECONDS, rng, whose)
         if arrivals is not None:
             break
         jobs *= 2
@@ -142,7 +152,9 @@ def large(
     return History(template, tuple(arrivals), down, name=name, seed=seed)
 
 
-def _arrivals(drawn: Round, load: float, span: float, rng: np.random.Generator) -> list[Arrival] | None:
+def _arrivals(
+    drawn: Round, load: float, span: float, rng: np.random.Generator, whose: np.random.Generator
+) -> list[Arrival] | None:
     """As many of the round's jobs as make the load, at random times within ``span``; None: not enough."""
     speeds = dict(zip(TYPES, SPEEDS.tolist(), strict=True))
     power = sum(node.device_count * speeds[str(node.accelerator_type)] for node in drawn.cluster.nodes)
@@ -169,9 +181,15 @@ def _arrivals(drawn: Round, load: float, span: float, rng: np.random.Generator) 
             fair_progress=0.0,
             fair_finish_age=None,
             deadline=arrives + slack * seconds if with_deadline < _DEADLINE_CHANCE else None,
+            user=_user(_LENGTHS.cdf(math.log(seconds)), _LARGE_USERS, whose),
         )
         found.append(Arrival(submitted, seconds * max(rates), _CHECKPOINT_SECONDS))
     return found if asked <= 0 else None
+
+
+def _user(place: float, users: int, rng: np.random.Generator) -> str:
+    """Who submits a job that takes longer than a part ``place`` of all."""
+    return f"user-{min(users - 1, max(0, int(users * (place + rng.normal(0.0, _USER_SPREAD)))))}"
 
 
 def _failures(

@@ -44,6 +44,7 @@ from gangplan.domain.job import (
 from gangplan.domain.outlook import JobOutlook, Outlook
 from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
 from gangplan.domain.policy import FairnessForm, Policy
+from gangplan.domain.quantiles import Quantiles
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -316,8 +317,11 @@ def _policy(d: _Draw) -> Policy:
         fairness_power=d.one((1.0, 0.0, 2.0, 0.5)),
         fairness_forms=_forms(d),
         queue_fairness_power=d.one((1.0, 0.0, 2.0)),
+        fairness_quantile=d.one((0.5, 0.05, 0.8)),
+        service_quantiles=d.one((None, Quantiles((0.2, 0.5, 0.9), (300.0, 2_000.0, 80_000.0)))),
         priority_weights={1: 2.0, 2: 4.0} if d.chance(80) else {},
         deadline_weight=d.one((0.5, 0.0, 2.0)),
+        deadline_quantile=d.one((0.8, 0.5)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),
         cost_weight=d.one((0.0, 0.0, 0.0, 1e-7, 4e-7)),
@@ -454,7 +458,7 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
     """A job's own data; ``urgent`` ones (those that wait) more often weigh more than what runs."""
     scopes = world.topology.scopes
     priority = d.one((2, 2, 1, 0)) if urgent else d.one((0, 0, 0, 1, 2))
-    work_left = d.one((600.0, 5_000.0, 100_000.0, None, 0.0))
+    work_left = d.one((600.0, 5_000.0, 100_000.0, None, 0.0, None))
     deadline, kind, decay = None, DeadlineKind.TARGET, 0.0
     if d.chance(30):
         deadline = NOW + d.one((1_200.0, 3_600.0, 86_400.0, -60.0))
@@ -488,6 +492,20 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
         disrupted_at=(NOW - d.one((600.0, 3_600.0)),) if d.chance(6) else (),
         revision=f"v{d.number((0, 3))}",
         service_received_device_seconds=d.one((0.0, 2_000.0, 50_000.0)) if d.chance(50) else None,
+        left_quantiles=_predicted(d) if d.chance(25) else None,
+        user=d.one(("", "ada", "ben")),
+    )
+
+
+def _predicted(d: _Draw) -> Quantiles:
+    """Work left in the words of a predictor: one quantile, ties, or a long tail."""
+    return d.one(
+        (
+            Quantiles((0.1, 0.5, 0.9), (600.0, 5_000.0, 100_000.0)),
+            Quantiles((0.5,), (5_000.0,)),
+            Quantiles((0.25, 0.75), (0.0, 0.0)),
+            Quantiles((0.6, 0.7, 0.95), (600.0, 600.0, 5_000.0)),
+        )
     )
 
 

@@ -216,7 +216,7 @@ class Job(_message.Message):
     its fairness ratio counts as 1. One that runs may go on as it is.
     """
     user: _builtins.str
-    """Planned. Owner, for predictions from history and reports."""
+    """Owner, for predictions from history and reports. Plans do not depend on it."""
     @_builtins.property
     def components(self) -> _containers.RepeatedCompositeFieldContainer[Global___Component]:
         """What it is made of: one component, a plain gang. More than one is planned."""
@@ -731,7 +731,7 @@ class Work(_message.Message):
     """Exactly this much, 0 to 1e18."""
     @_builtins.property
     def left_quantiles(self) -> Global___WorkQuantiles:
-        """Planned. What a predictor says."""
+        """What a predictor says, given all that is done already."""
 
     @_builtins.property
     def left_unknown(self) -> Global___UnknownWork:
@@ -774,7 +774,10 @@ Global___UnknownWork: _TypeAlias = UnknownWork  # noqa: Y015
 
 @_typing.final
 class WorkQuantiles(_message.Message):
-    """WorkQuantiles is a predicted distribution of work left, in parallel arrays."""
+    """WorkQuantiles is a predicted distribution of work left, in parallel arrays of 1 to 256. Between two quantiles it is a straight
+    line, beyond the first and the last level. The fairness ratio, the horizon of a switch and the look-ahead read it at
+    FairnessTerm.work_quantile, deadlines at DeadlineTerm.work_quantile; it never makes a strict deadline lost, nor a promise.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -782,11 +785,11 @@ class WorkQuantiles(_message.Message):
     WORK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def probabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Probabilities, ascending, each above 0 and below 1."""
+        """Probabilities, strictly ascending, each from 0.001 to 0.999."""
 
     @_builtins.property
     def work(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Work left at each of them, ascending."""
+        """Work left at each of them, ascending, 0 to 1e18."""
 
     def __init__(
         self,

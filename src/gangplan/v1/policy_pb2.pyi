@@ -45,6 +45,11 @@ class _FairnessFormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fairness
     """Effective throughput: a job's weight is multiplied by the power of the work that an equal share of every accelerator type
     would have done over its life, over the work done.
     """
+    FAIRNESS_FORM_GITTINS: _FairnessForm.ValueType  # 6
+    """Gittins index: a job's weight is multiplied by the power of its best chance to end by the device time that it takes to find
+    out, given the device time received and service_quantiles; without them, by that of the less received. For jobs of which
+    nobody knows how long they run.
+    """
 
 class FairnessForm(_FairnessForm, metaclass=_FairnessFormEnumTypeWrapper):
     """FairnessForm is how fairness between jobs enters the objective. Whatever the form, the median job at its reference
@@ -68,6 +73,11 @@ FAIRNESS_FORM_DEVICE_TIME: FairnessForm.ValueType  # 4
 FAIRNESS_FORM_EFFECTIVE_THROUGHPUT: FairnessForm.ValueType  # 5
 """Effective throughput: a job's weight is multiplied by the power of the work that an equal share of every accelerator type
 would have done over its life, over the work done.
+"""
+FAIRNESS_FORM_GITTINS: FairnessForm.ValueType  # 6
+"""Gittins index: a job's weight is multiplied by the power of its best chance to end by the device time that it takes to find
+out, given the device time received and service_quantiles; without them, by that of the less received. For jobs of which
+nobody knows how long they run.
 """
 Global___FairnessForm: _TypeAlias = FairnessForm  # noqa: Y015
 
@@ -251,6 +261,8 @@ class FairnessTerm(_message.Message):
     FORM_FIELD_NUMBER: _builtins.int
     MIXTURE_FIELD_NUMBER: _builtins.int
     QUEUE_POWER_FIELD_NUMBER: _builtins.int
+    WORK_QUANTILE_FIELD_NUMBER: _builtins.int
+    SERVICE_QUANTILES_FIELD_NUMBER: _builtins.int
     power: _builtins.float
     """Power of a job's ratio, 0 to 2. Unset: 1; 0: fairness between jobs is off."""
     form: Global___FairnessForm.ValueType
@@ -259,9 +271,15 @@ class FairnessTerm(_message.Message):
     """Power of a queue's owed over its received service, which its jobs' weights are multiplied by, 0 to 2. Unset: 1; 0: fairness
     between queues is off, as it is while no two siblings say what they have received.
     """
+    work_quantile: _builtins.float
+    """Probability at which the fairness ratio reads a predicted work left, 0.001 to 0.999. Unset: 0.5, the median."""
     @_builtins.property
     def mixture(self) -> _containers.RepeatedCompositeFieldContainer[Global___FairnessPart]:
         """Several forms side by side. What their parts leave to 1 is worth a job's base weight alone."""
+
+    @_builtins.property
+    def service_quantiles(self) -> Global___ServiceQuantiles:
+        """Device time that jobs of the past took, for GITTINS. Unset: the preset's, or unknown."""
 
     def __init__(
         self,
@@ -270,19 +288,25 @@ class FairnessTerm(_message.Message):
         form: Global___FairnessForm.ValueType = ...,
         mixture: _abc.Iterable[Global___FairnessPart] | None = ...,
         queue_power: _builtins.float | None = ...,
+        work_quantile: _builtins.float | None = ...,
+        service_quantiles: Global___ServiceQuantiles | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "_queue_power", b"_queue_power", "power", b"power", "queue_power", b"queue_power"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "_queue_power", b"_queue_power", "_work_quantile", b"_work_quantile", "power", b"power", "queue_power", b"queue_power", "service_quantiles", b"service_quantiles", "work_quantile", b"work_quantile"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "_queue_power", b"_queue_power", "form", b"form", "mixture", b"mixture", "power", b"power", "queue_power", b"queue_power"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_power", b"_power", "_queue_power", b"_queue_power", "_work_quantile", b"_work_quantile", "form", b"form", "mixture", b"mixture", "power", b"power", "queue_power", b"queue_power", "service_quantiles", b"service_quantiles", "work_quantile", b"work_quantile"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__power: _TypeAlias = _typing.Literal["power"]  # noqa: Y015
     _WhichOneofArgType__power: _TypeAlias = _typing.Literal["_power", b"_power"]  # noqa: Y015
     _WhichOneofReturnType__queue_power: _TypeAlias = _typing.Literal["queue_power"]  # noqa: Y015
     _WhichOneofArgType__queue_power: _TypeAlias = _typing.Literal["_queue_power", b"_queue_power"]  # noqa: Y015
+    _WhichOneofReturnType__work_quantile: _TypeAlias = _typing.Literal["work_quantile"]  # noqa: Y015
+    _WhichOneofArgType__work_quantile: _TypeAlias = _typing.Literal["_work_quantile", b"_work_quantile"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__power) -> _WhichOneofReturnType__power | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__queue_power) -> _WhichOneofReturnType__queue_power | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__work_quantile) -> _WhichOneofReturnType__work_quantile | None: ...
 
 Global___FairnessTerm: _TypeAlias = FairnessTerm  # noqa: Y015
 
@@ -311,6 +335,38 @@ class FairnessPart(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FairnessPart: _TypeAlias = FairnessPart  # noqa: Y015
+
+@_typing.final
+class ServiceQuantiles(_message.Message):
+    """ServiceQuantiles is a distribution of the device time that jobs take until they end, in parallel arrays of 1 to 256. It rises in
+    straight lines from nothing at 0 on; who outlives the last has as much ahead of it again.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROBABILITIES_FIELD_NUMBER: _builtins.int
+    DEVICE_SECONDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def probabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Probabilities, strictly ascending, each from 0.001 to 0.999."""
+
+    @_builtins.property
+    def device_seconds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Device-seconds at each of them, ascending, 0 to 1e18; the last is above 0."""
+
+    def __init__(
+        self,
+        *,
+        probabilities: _abc.Iterable[_builtins.float] | None = ...,
+        device_seconds: _abc.Iterable[_builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["device_seconds", b"device_seconds", "probabilities", b"probabilities"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServiceQuantiles: _TypeAlias = ServiceQuantiles  # noqa: Y015
 
 @_typing.final
 class PriorityTerm(_message.Message):
@@ -363,20 +419,31 @@ class DeadlineTerm(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WEIGHT_FIELD_NUMBER: _builtins.int
+    WORK_QUANTILE_FIELD_NUMBER: _builtins.int
     weight: _builtins.float
     """GPU-equivalents for each weighted device asked for, 0 to 1e9. Unset: the default; 0: deadlines are off."""
+    work_quantile: _builtins.float
+    """Probability at which deadlines read a predicted work left, 0.001 to 0.999: a rate counts as enough if it is enough so often.
+    Unset: 0.8.
+    """
     def __init__(
         self,
         *,
         weight: _builtins.float | None = ...,
+        work_quantile: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "_work_quantile", b"_work_quantile", "weight", b"weight", "work_quantile", b"work_quantile"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "_work_quantile", b"_work_quantile", "weight", b"weight", "work_quantile", b"work_quantile"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
     _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    _WhichOneofReturnType__work_quantile: _TypeAlias = _typing.Literal["work_quantile"]  # noqa: Y015
+    _WhichOneofArgType__work_quantile: _TypeAlias = _typing.Literal["_work_quantile", b"_work_quantile"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__work_quantile) -> _WhichOneofReturnType__work_quantile | None: ...
 
 Global___DeadlineTerm: _TypeAlias = DeadlineTerm  # noqa: Y015
 

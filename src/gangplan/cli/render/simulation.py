@@ -21,6 +21,7 @@ def simulation(run: Mapping[str, Any], metrics: Metrics, jobs: Sequence[JobRepor
     told = {
         "exact": "durations exact",
         "noisy": f"durations off by up to {100 * float(run['noise']):g} %",
+        "predicted": "durations predicted",
         "unknown": "durations unknown",
     }[str(run["told"])]
     title = f"{run['history']}: {run['policy']}, {told}, {metrics.rounds} rounds"

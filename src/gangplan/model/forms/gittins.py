@@ -13,8 +13,8 @@ S is what ``policy.service_quantiles`` say: straight between them from nothing a
 job ends at a constant chance of 1 / x, so that who outlives all history has x ahead of it, again and again.
 Then only d up to a quantile, or without end, can be best: in between the chance rises and falls no more.
 
-Without quantiles S has a tail like 1 / (m + x), whose index is ``1 / (m + a)``: least attained service, with m
-one device for one round. Where nobody knows what a job has held, :mod:`.weights` says what it is worth.
+Without quantiles S has a tail like 1 / (m + x), whose index is ``1 / (m + a)``: least attained service, with
+m one device for one round. Where nobody knows what a job has held, :mod:`.weights` says what it is worth.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
             target = _grain(_present(instance, j))
         else:
             continue
+        foreseen = job.work_left is not None or job.left_quantiles is not None
         entries.append(
             JobOutlook(
                 job=job.name,
@@ -58,7 +59,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
                 deficit=_grain(float(owed[j])) if target < 1.0 else 0.0,
                 work_done=job.work_done,
                 estimated_start=round_.now if numbers.running[j] else _moment(round_.now, start),
-                estimated_end=None if job.work_left is None and job.left_quantiles is None else _moment(round_.now, end),
+                estimated_end=_moment(round_.now, end) if foreseen else None,
             )
         )
     return Outlook(

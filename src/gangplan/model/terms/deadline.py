@@ -16,8 +16,8 @@ earns nothing and stopping it costs nothing, so that it goes on only where nobod
 place. The best throughput is that of any allowed counts and types at any scope, present or not, and nothing
 is deducted for later restarts: a deadline counts as lost only when it surely is.
 
-Of a predicted work left the policy's quantile for deadlines counts (decision 15); no prediction makes sure that
-a strict deadline is lost.
+Of a predicted work left the policy's quantile for deadlines counts (decision 15); no prediction makes sure
+that a strict deadline is lost.
 """
 
 from __future__ import annotations

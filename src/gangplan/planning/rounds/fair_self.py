@@ -34,6 +34,24 @@ def integrated(fair: FairSelf, work: float | None, isolated: float, age: float, 
     return replace(fair, progress=fair.progress + isolated * seconds)
 
 
+def revised(fair: FairSelf, work: float | None, isolated: float, age: float) -> FairSelf:
+    """The fair self when the work is thought to be more than it was: as if it had gone on without a pause.
+
+    Args:
+        fair: at ``age``.
+        work: all its work, as it is thought of now; None: unknown.
+        isolated: x_iso, work units per second.
+        age: of the job now, seconds.
+    """
+    if fair.finish_age is None or work is None or isolated <= 0 or work <= fair.progress:
+        return fair
+    since = max(0.0, age - fair.finish_age)
+    more = work - fair.progress
+    if more <= isolated * since:
+        return FairSelf(work, fair.finish_age + more / isolated)
+    return FairSelf(fair.progress + isolated * since)
+
+
 def completed(fair: FairSelf, work: float, isolated: float, age: float) -> FairSelf:
     """The fair self of a job that has ended before it, done at the pace that it has (decision 11).
 

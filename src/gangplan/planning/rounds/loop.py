@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from gangplan.domain.cluster import NodeHealth
@@ -13,15 +13,18 @@ from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.gates import closed_gates, counted_age
+from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.verify import verify
 from gangplan.planning.policies.protocol import RoundPolicy
+from gangplan.planning.predict.predictor import Ended, Predictor
+from gangplan.planning.predict.traits import traits_of
 from gangplan.planning.rounds.advance import advanced, begun, counted, started, stopped
-from gangplan.planning.rounds.fair_self import Paces, completed, integrated
+from gangplan.planning.rounds.fair_self import Paces, completed, integrated, revised
 from gangplan.planning.rounds.history import Arrival, History
 from gangplan.planning.rounds.present import present_round
 from gangplan.planning.rounds.state import FairSelf, JobState, State, Totals
-from gangplan.planning.rounds.told import Telling
+from gangplan.planning.rounds.told import Telling, Told
 
 _STARTS = frozenset({Status.STARTED, Status.MOVED, Status.RESIZED})
 _STOPS = frozenset({Status.EVICTED, Status.MOVED, Status.RESIZED})
@@ -36,10 +39,12 @@ class Settings:
     Attributes:
         telling: what policies are told of the work.
         most_rounds: after so many it ends, whoever is left; positive.
+        predictor: what is known at the beginning of how long jobs run.
     """
 
     telling: Telling = Telling()
     most_rounds: int = 10_000
+    predictor: Predictor = Predictor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def play(
     """
     settings = settings or Settings()
     world = _World(history, policy, settings)
-    state = State(now=history.template.now)
+    state = State(now=history.template.now, predictor=settings.predictor)
     while state.totals.rounds < settings.most_rounds:
         state = world.skip(world.arrive(state))
         if not state.present:
@@ -145,12 +150,14 @@ class _World:
             new.append(arrival)
         if not new:
             return state
-        joined = {arrival.job.name: self._begun(arrival, state.now) for arrival in new}
+        joined = {arrival.job.name: self._begun(arrival, state) for arrival in new}
         return replace(state, jobs={**state.jobs, **joined}, arrived=state.arrived + len(new))
 
-    def _begun(self, arrival: Arrival, now: float) -> JobState:
-        fair = FairSelf(arrival.job.fair_progress, arrival.job.fair_finish_age)
-        return replace(begun(arrival, now), fair=fair, fair_as_told=fair)
+    def _begun(self, arrival: Arrival, state: State) -> JobState:
+        job, telling = arrival.job, self._settings.telling
+        fair = FairSelf(job.fair_progress, job.fair_finish_age)
+        foreseen = telling.predicted(arrival, job.work_done, state.predictor, self.paces.reference(job.name))
+        return replace(begun(arrival, state.now), fair=fair, fair_as_told=fair, foreseen=foreseen)
 
     def skip(self, state: State) -> State:
         """Go on to the next arrival's round when nobody is there; as it is when nobody comes any more."""
@@ -174,7 +181,7 @@ class _World:
         Raises:
             BrokenPlanError: the plan breaks a rule.
         """
-        round_ = present_round(self._history, self._arrivals, state, self._settings.telling)
+        round_ = present_round(self._history, self._arrivals, state, self._settings.telling, self.paces)
         answer = self._policy.decide(round_, state.answer)
         plan = answer.plan if isinstance(answer, RoundResult) else answer
         if isinstance(answer, RoundResult):  # a plan is worth what it is under its outlook
@@ -196,7 +203,7 @@ class _World:
                 job = self._kept_behind(job, before[name], state.now)
             elif name not in aside:
                 age = counted_age(before[name], state.now)
-                job = self._fair(job, name, facts.jobs[name].isolated, age)
+                job = self._fair(job, before[name], facts.jobs[name].isolated, age)
             jobs[name] = job
         totals = replace(
             state.totals,
@@ -209,6 +216,7 @@ class _World:
             arrived=state.arrived,
             answer=answer if isinstance(answer, RoundResult) else None,
             totals=totals,
+            predictor=self._learned(state, jobs),
         )
         return RoundRecord(state.totals.rounds, round_, plan, state, after)
 
@@ -258,14 +266,30 @@ class _World:
         begins = now if seen.gate.not_before is None else max(now, seen.gate.not_before)
         return replace(job, held_seconds=job.held_seconds + max(0.0, now + self._length - begins))
 
-    def _fair(self, job: JobState, name: str, isolated: float, age: float) -> JobState:
+    def _fair(self, job: JobState, seen: Job, isolated: float, age: float) -> JobState:
         """The job with its fair self a round older (decision 11)."""
-        arrival, length = self._arrivals[name], self._length
-        told = self._settings.telling.work(arrival)
+        arrival, length = self._arrivals[seen.name], self._length
+        told, as_told = self._settings.telling.work(arrival), job.fair_as_told
+        if seen.left_quantiles is not None:
+            left = left_at(seen, self._history.template.policy.fairness_quantile)
+            told = None if left is None else seen.work_done + left
+            as_told = revised(as_told, told, isolated, age)
         fair = integrated(job.fair, arrival.work, isolated, age, length)
         if job.finished is not None:
             fair = completed(fair, arrival.work, isolated, age + length)
-        return replace(job, fair=fair, fair_as_told=integrated(job.fair_as_told, told, isolated, age, length))
+        return replace(job, fair=fair, fair_as_told=integrated(as_told, told, isolated, age, length))
+
+    def _learned(self, state: State, jobs: Mapping[str, JobState]) -> Predictor:
+        """What is known with those who have ended in this round, in the order of their ends."""
+        if self._settings.telling.told is not Told.PREDICTED:
+            return state.predictor
+        ended = []
+        for name in sorted(state.present, key=lambda name: (jobs[name].finished or 0.0, name)):
+            reference = self.paces.reference(name)
+            if jobs[name].finished is not None and reference > 0.0:
+                arrival = self._arrivals[name]
+                ended.append(Ended(traits_of(arrival.job), arrival.work / reference))
+        return state.predictor.learned(ended) if ended else state.predictor
 
     def _held(self, name: str, job: JobState) -> float:
         """Devices that the job holds, parts of one counted as parts."""

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from gangplan.domain.job import Running, TaskPlacement
 from gangplan.domain.plan import RoundResult
+from gangplan.domain.quantiles import Quantiles
+from gangplan.planning.predict.predictor import Predictor
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class JobState:
         throughput: work units per second where it runs, once its restart is over; 0 while it waits.
         fair: its fair self, with its true work.
         fair_as_told: its fair self, with the work that policies are told.
+        foreseen: work that was predicted when it came; None: nothing was.
         held_seconds: for which it was behind its gate, time before ``not_before`` left out.
         disrupted_at: when it was evicted, moved or resized by choice within the last hour.
         first_start: seconds since the epoch; None: it never ran.
@@ -102,6 +105,7 @@ class JobState:
     throughput: float = 0.0
     fair: FairSelf = FairSelf()
     fair_as_told: FairSelf = FairSelf()
+    foreseen: Quantiles | None = None
     held_seconds: float = 0.0
     disrupted_at: tuple[float, ...] = ()
     first_start: float | None = None
@@ -139,6 +143,7 @@ class State:
         answer: what the policy answered last, from which it may take what it wants to remember: prices, its
             plan. None at first, and when it answered with a bare plan.
         totals: sums.
+        predictor: what was learned from those who have ended.
     """
 
     now: float
@@ -146,6 +151,7 @@ class State:
     arrived: int = 0
     answer: RoundResult | None = None
     totals: Totals = Totals()
+    predictor: Predictor = Predictor()
 
     @property
     def present(self) -> tuple[str, ...]:

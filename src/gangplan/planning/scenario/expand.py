@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from gangplan.domain.job import (
 )
 from gangplan.domain.policy import FairnessForm, Policy, Tier
 from gangplan.domain.presets import PRESETS
+from gangplan.domain.quantiles import Quantiles
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -140,9 +141,15 @@ def _policy(part: PolicyPart) -> Policy:
         written["tiers"] = tuple(
             Tier(tuple(sorted(set(tier.priorities))), tier.tolerance) for tier in part.tiers
         )
+    if part.service_quantiles is not None:
+        written["service_quantiles"] = _quantiles(part.service_quantiles)
     if "reference_host" in written:
         written["reference_host"] = Resources(part.reference_host.cpu, part.reference_host.memory)
     return replace(start, **written)
+
+
+def _quantiles(part: Mapping[float, float]) -> Quantiles:
+    return Quantiles(tuple(part), tuple(part.values()))
 
 
 def resolve(scenario: Scenario, *, folder: Path | None = None) -> Scenario:
@@ -322,4 +329,6 @@ def _jobs(group: JobClass, start: float, now: float) -> Iterable[Job]:
             gate=gate,
             revision=group.revision,
             service_received_device_seconds=group.received,
+            left_quantiles=None if group.work_quantiles is None else _quantiles(group.work_quantiles),
+            user=group.user,
         )

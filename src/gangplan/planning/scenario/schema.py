@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -241,6 +242,25 @@ def _time(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 
 
+Probability = Annotated[float, Field(ge=0.001, le=0.999)]
+
+
+def _ascending(value: dict[float, float]) -> dict[float, float]:
+    ordered = dict(sorted(value.items()))
+    amounts = list(ordered.values())
+    if amounts != sorted(amounts):
+        raise ValueError("the higher the probability, the more it must be")
+    if not amounts or amounts[-1] == 0.0:
+        raise ValueError("name at least one quantile above 0")
+    return ordered
+
+
+QuantilesPart = Annotated[
+    dict[Probability, Annotated[NonNegative, BeforeValidator(_time)]], AfterValidator(_ascending)
+]
+"""Amounts by probability."""
+
+
 class QueuePart(Part):
     """A queue; limits hold for its whole subtree.
 
@@ -269,7 +289,7 @@ class HostPart(Part):
     memory: Memory = _DEFAULTS.reference_host.memory_bytes
 
 
-Form = Literal["WEIGHTS", "LOG", "NEGATIVE_POWER", "DEVICE_TIME", "EFFECTIVE_THROUGHPUT"]
+Form = Literal["WEIGHTS", "LOG", "NEGATIVE_POWER", "DEVICE_TIME", "EFFECTIVE_THROUGHPUT", "GITTINS"]
 _FORMS: dict[Form, float] = {"WEIGHTS": 1.0}
 
 
@@ -291,6 +311,7 @@ class PolicyPart(Part):
     Attributes:
         preset: name of a policy that holds where nothing is written here; ``gangplan policies`` lists them.
         fairness_forms: a form's name, or several with their parts.
+        service_quantiles: device time of jobs by probability, device-seconds or such as 40h.
     """
 
     preset: Name | None = None
@@ -299,7 +320,10 @@ class PolicyPart(Part):
     fairness_forms: Annotated[dict[Form, Annotated[Positive, Field(le=1)]], Field(min_length=1)] = _FORMS
     queue_fairness_power: Annotated[NonNegative, Field(le=2)] = _DEFAULTS.queue_fairness_power
     priority_weights: dict[int, Positive] = {}
+    fairness_quantile: Probability = _DEFAULTS.fairness_quantile
+    service_quantiles: QuantilesPart | None = None
     deadline_weight: NonNegative = _DEFAULTS.deadline_weight
+    deadline_quantile: Probability = _DEFAULTS.deadline_quantile
     locality_weight: NonNegative = _DEFAULTS.locality_weight
     switching_weight: NonNegative = _DEFAULTS.switching_weight
     cost_weight: NonNegative = _DEFAULTS.cost_weight
@@ -438,7 +462,9 @@ class JobClass(Tasks, Members):
         arrives: from the start until it is submitted; earlier rounds do not see it.
         every: between the arrivals of two members of the class, one after another in their order.
         work: left to do, in units of the profile, or (without one) in time on one reference device.
+        work_quantiles: the same as a prediction, by probability, such as ``{0.5: 2h, 0.9: 8h}``.
         done: work done so far.
+        user: whose it is.
         fair_progress: work that its fair self has done.
         fair_finish_age: age at which its fair self was done; None: it is not.
         received: device time that it has held so far, device-seconds or such as 40h; None: unknown.
@@ -470,6 +496,8 @@ class JobClass(Tasks, Members):
     arrives: Duration = 0.0
     every: Duration = 0.0
     work: Annotated[NonNegative, BeforeValidator(_time)] | None = None
+    work_quantiles: QuantilesPart | None = None
+    user: str = ""
     done: Annotated[NonNegative, BeforeValidator(_time)] = 0.0
     fair_progress: NonNegative = 0.0
     fair_finish_age: Duration | None = None
@@ -497,6 +525,12 @@ class JobClass(Tasks, Members):
             raise ValueError(
                 f"with `groups`, write {', '.join(f'`{field}`' for field in written)} in each group"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _work_once(self) -> Self:
+        if self.work is not None and self.work_quantiles is not None:
+            raise ValueError("`work` is known, so nothing needs `work_quantiles`: write one of them")
         return self
 
     @model_validator(mode="after")
@@ -631,7 +665,8 @@ class SimulationPart(Part):
 
     Attributes:
         told: what policies are told of the work left (decision 15): ``exact``; ``noisy``, off by up to
-            ``noise`` either way; ``unknown``, nothing.
+            ``noise`` either way; ``predicted``, from the jobs that have ended, by user, name and size;
+            ``unknown``, nothing.
         noise: largest relative error of ``noisy``.
         seed: of these errors.
         rounds: after so many it ends, whoever is left.
@@ -640,7 +675,7 @@ class SimulationPart(Part):
         failures: nodes that fail.
     """
 
-    told: Literal["exact", "noisy", "unknown"] = "exact"
+    told: Literal["exact", "noisy", "predicted", "unknown"] = "exact"
     noise: Annotated[NonNegative, Field(lt=1)] = 0.3
     seed: Whole = 0
     rounds: Count = 10_000

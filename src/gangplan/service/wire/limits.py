@@ -57,6 +57,12 @@ SIZE_EXPONENT = 4.0
 FAIRNESS_POWER = 2.0
 """Largest p (decision 11)."""
 
+QUANTILES = 256
+"""Most quantiles of a distribution."""
+
+PROBABILITY = 0.001
+"""Least probability of a quantile, and its distance from 1."""
+
 SEED = 2**31 - 1
 """Largest seed that every solver takes."""
 

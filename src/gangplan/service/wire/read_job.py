@@ -11,6 +11,7 @@ from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
 from gangplan.service.wire.read_cluster import read_members, refuse_own_names
 from gangplan.service.wire.read_component import Components
+from gangplan.service.wire.read_quantiles import read_quantiles
 from gangplan.service.wire.read_running import read_running
 from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
@@ -74,6 +75,8 @@ def _member(template: Job, name: str, revision: str) -> Job:
         template.disrupted_at,
         revision,
         template.service_received_device_seconds,
+        template.left_quantiles,
+        template.user,
     )
 
 
@@ -90,12 +93,17 @@ def _read_job(
     submit_time = None
     if message.HasField("submit_time"):
         submit_time = fields.instant(message.submit_time, path, "submit_time")
-    work_done, work_left = 0.0, None
+    work_done, work_left, left_quantiles = 0.0, None, None
     if message.HasField("work"):
         work = message.work
         work_done = fields.real(work.done, path, "work.done", 0.0, limits.WORK)
         if work.HasField("left_known"):
             work_left = fields.real(work.left_known, path, "work.left_known", 0.0, limits.WORK)
+        elif work.HasField("left_quantiles"):
+            said = work.left_quantiles
+            left_quantiles = read_quantiles(
+                said.probabilities, said.work, "work", f"{path}work.left_quantiles.", fields
+            )
     fair_progress, fair_finish_age = 0.0, None
     if message.HasField("fair_share"):
         fair = message.fair_share
@@ -155,6 +163,8 @@ def _read_job(
         else (),
         fields.text(revision, path, "revision") if revision else "",
         received,
+        left_quantiles,
+        fields.text(message.user, path, "user"),
     )
 
 

@@ -7,10 +7,12 @@ from types import MappingProxyType
 
 from gangplan.domain.policy import FairnessForm, Policy, Tier
 from gangplan.domain.presets import PRESETS
+from gangplan.domain.quantiles import Quantiles
 from gangplan.service.wire import limits
 from gangplan.service.wire.enums import read_enum
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_cluster import read_resources
+from gangplan.service.wire.read_quantiles import read_quantiles, real_probability
 from gangplan.v1 import policy_pb2
 
 _DEFAULT = Policy()
@@ -63,6 +65,14 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
     queue_power = (
         terms.fairness.queue_power if terms.fairness.HasField("queue_power") else start.queue_fairness_power
     )
+    work_quantile = start.fairness_quantile
+    if terms.fairness.HasField("work_quantile"):
+        work_quantile = real_probability(
+            terms.fairness.work_quantile, inside, "fairness.work_quantile", fields
+        )
+    on_time = start.deadline_quantile
+    if terms.deadline.HasField("work_quantile"):
+        on_time = real_probability(terms.deadline.work_quantile, inside, "deadline.work_quantile", fields)
     deadline = terms.deadline.weight if terms.deadline.HasField("weight") else start.deadline_weight
     locality = terms.locality.weight if terms.locality.HasField("weight") else start.locality_weight
     switching = terms.switching.weight if terms.switching.HasField("weight") else start.switching_weight
@@ -75,8 +85,12 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         queue_fairness_power=fields.real(
             queue_power, inside, "fairness.queue_power", 0.0, limits.FAIRNESS_POWER
         ),
+        fairness_quantile=work_quantile,
+        service_quantiles=_read_service(terms.fairness, f"{inside}fairness.service_quantiles.", fields)
+        or start.service_quantiles,
         priority_weights=MappingProxyType(priorities or dict(start.priority_weights)),
         deadline_weight=fields.real(deadline, inside, "deadline.weight", 0.0, limits.LARGEST_FACTOR),
+        deadline_quantile=on_time,
         locality_weight=fields.real(locality, inside, "locality.weight", 0.0, limits.LARGEST_FACTOR),
         switching_weight=fields.real(switching, inside, "switching.weight", 0.0, limits.LARGEST_FACTOR),
         tracking_weight=fields.real(tracking, inside, "tracking.weight", 0.0, limits.LARGEST_FACTOR),
@@ -88,6 +102,16 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         tiers=_read_tiers(message.tiers, path, fields),
         reference_host=host,
     )
+
+
+def _read_service(message: policy_pb2.FairnessTerm, path: str, fields: Fields) -> Quantiles | None:
+    if not message.HasField("service_quantiles"):
+        return None
+    said = message.service_quantiles
+    found = read_quantiles(said.probabilities, said.device_seconds, "device_seconds", path, fields)
+    if found is not None and found.values[-1] == 0.0:
+        fields.refuse(f"{path}device_seconds", "must end above 0: some job takes some time")
+    return found
 
 
 def _read_forms(

@@ -45,12 +45,16 @@ def write_job(job: Job, message: job_pb2.Job) -> None:
     _write_component(job.component, message.components.add())
     message.weight = job.weight
     message.priority = job.priority
+    message.user = job.user
     if job.submit_time is not None:
         write_seconds(job.submit_time, message.submit_time)
-    if job.work_done or job.work_left is not None:
+    if job.work_done or job.work_left is not None or job.left_quantiles is not None:
         message.work.done = job.work_done
     if job.work_left is not None:
         message.work.left_known = job.work_left
+    elif job.left_quantiles is not None:
+        message.work.left_quantiles.probabilities.extend(job.left_quantiles.probabilities)
+        message.work.left_quantiles.work.extend(job.left_quantiles.values)
     if job.fair_progress:
         message.fair_share.progress = job.fair_progress
     if job.fair_finish_age is not None:

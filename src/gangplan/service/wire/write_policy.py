@@ -17,7 +17,9 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             priority=policy_pb2.PriorityTerm(
                 weight_by_priority=dict(sorted(policy.priority_weights.items()))
             ),
-            deadline=policy_pb2.DeadlineTerm(weight=policy.deadline_weight),
+            deadline=policy_pb2.DeadlineTerm(
+                weight=policy.deadline_weight, work_quantile=policy.deadline_quantile
+            ),
             locality=policy_pb2.LocalityTerm(weight=policy.locality_weight),
             switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
             cost=policy_pb2.CostTerm(weight_per_micro=policy.cost_weight),
@@ -38,7 +40,14 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
 
 
 def _write_fairness(policy: Policy) -> policy_pb2.FairnessTerm:
-    message = policy_pb2.FairnessTerm(power=policy.fairness_power, queue_power=policy.queue_fairness_power)
+    message = policy_pb2.FairnessTerm(
+        power=policy.fairness_power,
+        queue_power=policy.queue_fairness_power,
+        work_quantile=policy.fairness_quantile,
+    )
+    if policy.service_quantiles is not None:
+        message.service_quantiles.probabilities.extend(policy.service_quantiles.probabilities)
+        message.service_quantiles.device_seconds.extend(policy.service_quantiles.values)
     parts = [(form, policy.fairness_forms[form]) for form in FairnessForm if form in policy.fairness_forms]
     if [part for _, part in parts] == [1.0]:
         message.form = _number(parts[0][0])
