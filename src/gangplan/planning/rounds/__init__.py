@@ -10,6 +10,7 @@ A bare, exact loop. In the order of a round:
   that.
 * ``advance``: what one job does within one round on what it really holds.
 * ``loop``: one round after another, until nobody is left or a limit is reached.
+* ``foreseen``: what was predicted of jobs when they came, beside what they took.
 
 Policies are in :mod:`gangplan.planning.policies`; what comes out is measured by
 :mod:`gangplan.planning.metrics`. Same history, policy and settings, same outcome, unless the policy reads a
