@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 
 import pytest
 
 from gangplan.engine import price_thread
 from gangplan.engine.budget import Budget
-from gangplan.engine.price_thread import search_prices
+from gangplan.engine.price_thread import Searching, search_prices
 from gangplan.engine.warm_start import improve
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.prices.lagrangian import PriceSearch
@@ -51,3 +52,18 @@ def test_a_failed_search_is_raised_where_its_result_is_asked(monkeypatch: pytest
     instance = build_instance(generate_named("S/steady/85/seed1"))
     with search_prices(instance, {}, Budget()) as searching, pytest.raises(TimeoutError, match="by chance"):
         searching.result(lambda: False)
+
+
+def test_a_search_that_ends_just_after_the_look_is_no_failure() -> None:
+    """Waiting gives up, and before anybody asks whether the search is done, it is."""
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    found = PriceSearch.of(instance)
+
+    class JustAfter(Future[PriceSearch]):
+        def result(self, timeout: float | None = None) -> PriceSearch:
+            if not self.done():
+                self.set_result(found)
+                raise TimeoutError
+            return super().result(timeout)
+
+    assert Searching(JustAfter(), threading.Event()).result(lambda: False) is found

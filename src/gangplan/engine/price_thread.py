@@ -44,8 +44,8 @@ class Searching:
             try:
                 return self._future.result(_LOOK_SECONDS)
             except NotYet:
-                if self._future.done():  # its own failure, by chance of the same kind
-                    raise
+                if self._future.done():  # by now, or with a failure of its own of the same kind
+                    return self._future.result()
 
 
 @contextmanager
