@@ -29,7 +29,8 @@ class Outcome(NamedTuple):
         forced: the planner had no choice (its node is gone, ...); no switching cost then.
         scope: narrowest level that holds all its tasks; empty when it does not run.
         counts: tasks by group; empty when it does not run.
-        types: accelerator type by group, for groups with devices.
+        types: accelerator type by group, for groups with devices; none for a group on several, which breaks
+            a rule.
         devices: devices held; a part of one counts as that part.
         relative_throughput: X / X_ref of its slowest group (decisions 2 and 7); 0 when it does not run.
         throughput: work units per second; 0 when it does not run.

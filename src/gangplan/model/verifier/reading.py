@@ -335,7 +335,7 @@ def _outcome(alone: Change, status: Status, after: Holding, facts: RoundFacts) -
     tasks: dict[str, int] = {}
     types: dict[str, str] = {}
     milli = 0
-    mixed = False
+    mixed: set[str] = set()
     for (group, node), held in after.items():
         tasks[group] = tasks.get(group, 0) + held.tasks
         each = alone.groups[group].device_milli
@@ -343,7 +343,9 @@ def _outcome(alone: Change, status: Status, after: Holding, facts: RoundFacts) -
             milli += held.tasks * each
             kind = facts.nodes[node].accelerator_type
             if kind is None or types.setdefault(group, kind) != kind:
-                mixed = True
+                mixed.add(group)
+    for group in mixed:
+        types.pop(group, None)
     scope = NODE if len(after) == 1 else facts.scope([node for _, node in after])
     relative, throughput = (
         (0.0, 0.0) if mixed else facts.throughput.of_gang(job.component, tasks, types, scope)
