@@ -22,7 +22,10 @@ def _check(instance: Instance) -> int:
                 count in group.allowed_counts for count, group in zip(option.counts, groups, strict=True)
             )
             asked = [
-                sum(count * task_vector(group)[r] for count, group in zip(option.counts, groups, strict=True))
+                sum(
+                    count * task_vector(group, instance.nodes.parts)[r]
+                    for count, group in zip(option.counts, groups, strict=True)
+                )
                 for r in range(3)
             ]
             in_blocks = [sum(d.block.demand[r] * d.multiplicity for d in option.demands) for r in range(3)]

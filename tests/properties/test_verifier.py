@@ -161,6 +161,10 @@ def renamed(round_: Round, plan: Plan) -> tuple[Round, Plan]:
         claims=tuple(
             replace(claim, job=new(claim.job), placements=moved(claim.placements)) for claim in round_.claims
         ),
+        outlook=round_.outlook
+        and replace(
+            round_.outlook, jobs=tuple(replace(entry, job=new(entry.job)) for entry in round_.outlook.jobs)
+        ),
     )
     actions = tuple(
         replace(

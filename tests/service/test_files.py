@@ -67,7 +67,7 @@ def test_a_hand_written_file_is_read(write: Write) -> None:
             ["round.yaml:9: jobs[0].priority: must be a whole number of 32 bits, and is 'high'"],
         ),
         ("weight: 2", "queue: 2", ["round.yaml:9: jobs[0].queue: must be text, and is 2"]),
-        ("weight: 2", "user: me", ["round.yaml:9: jobs[0].user: not supported yet; leave it unset"]),
+        ("weight: 2", "partitions: [a]", ["round.yaml:9: jobs[0].partitions: not supported yet; leave it unset"]),
         ("weight: 2", "weight: 2\n    weight: 3", ["round.yaml:10: is not YAML: duplicate key 'weight'"]),
         (
             "weight: 2",
@@ -109,8 +109,8 @@ def test_an_error_says_file_line_and_field(write: Write, old: str, new: str, exp
 
 
 def test_a_planned_field_in_a_file_is_unsupported(write: Write) -> None:
-    with pytest.raises(UnsupportedFieldError, match=r"round.yaml:9: jobs\[0\].user: not supported yet"):
-        load_round(write("round.yaml", ROUND.replace("weight: 2", "user: me")))
+    with pytest.raises(UnsupportedFieldError, match=r"round.yaml:9: jobs\[0\].partitions: not supported yet"):
+        load_round(write("round.yaml", ROUND.replace("weight: 2", "partitions: [a]")))
 
 
 @pytest.mark.parametrize(
