@@ -9,6 +9,7 @@ import pytest
 from gangplan.bench import histories, suites
 from gangplan.bench.report.sections.histories import section, yardstick
 from gangplan.bench.runs import Run, Status
+from gangplan.errors import InvalidInputError
 from gangplan.planning.histories import small
 
 
@@ -73,3 +74,31 @@ def test_the_suite_plays_200_small_histories_and_two_sizes_as_told_in_three_ways
         "M/300/100/seed0",
     }
     assert {str(one.options["told"]) for one in runs} == {"exact", "noisy", "unknown"}
+
+
+def test_what_was_learned_in_one_history_is_known_in_the_next() -> None:
+    row = histories.measure(run("small/3/seed2", "fifo", told="predicted"))
+    alone = [histories.measure(run(f"small/seed{seed}", "fifo", told="predicted")) for seed in (6, 7, 8)]
+    jobs = [0 if one["prediction"] is None else one["prediction"]["jobs"] for one in alone]
+    first = jobs[0]
+    assert row["prediction"]["jobs"] == first + row["jobs"] - alone[0]["jobs"] > sum(jobs)
+    assert 0.0 < row["prediction"]["pinball"] < 1.0
+    assert histories.measure(run("small/seed6", "fifo", told="exact"))["prediction"] is None
+
+
+def test_a_preset_stands_for_the_histories_policy() -> None:
+    plain = histories.measure(run("small/seed6", "myopic", told="unknown", steps="greedy"))
+    asked = run("small/seed6", "myopic", told="unknown", steps="greedy", preset="soonest-end")
+    under = histories.measure(asked)
+    assert under["completion_mean"] != plain["completion_mean"]
+    found = section([asked.head() | under])
+    assert found is not None
+    assert found.table.lines[0][2] == "myopic, soonest-end"
+    with pytest.raises(InvalidInputError, match="nothing"):
+        histories.measure(run("small/seed6", "myopic", preset="nothing"))
+
+
+def test_the_suite_of_durations_tells_in_four_ways() -> None:
+    runs = list(suites.load("durations").runs())
+    assert {str(one.options["told"]) for one in runs} == {"exact", "noisy", "predicted", "unknown"}
+    assert {one.instance for one in runs} == {"small/40/seed0", "S/100/100/seed0", "S/100/100/seed1"}

@@ -8,9 +8,9 @@ its counts their sums, its worst rho the worst of all, and ``each`` has what pai
 followed in the same loop: ``window-completion`` and ``window-rho``, each within the time limit. ``options``
 may set ``told`` (``exact``, ``noisy``, ``predicted``, ``unknown``: decision 15; every row says it),
 ``noise``, ``rounds`` after which it ends, ``yardstick`` for figures in the programme's own measures,
-``steps`` of gangplan's own policies (``full`` or ``greedy``), and ``clock``: give each of their rounds the
-time limit, which makes rows that do not repeat exactly. What a predictor has learned in one history of a
-batch it knows in the next; ``prediction`` says how wrong it was.
+``preset`` in place of the histories' policy, ``steps`` of gangplan's own policies (``full`` or ``greedy``),
+and ``clock``: give each of their rounds the time limit, which makes rows that do not repeat exactly. What a
+predictor has learned in one history of a batch it knows in the next; ``prediction`` says how wrong it was.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any
 
 from gangplan.bench import machine
 from gangplan.bench.runs import Row, Run, Status
-from gangplan.errors import BrokenPlanError
+from gangplan.domain.presets import PRESETS
+from gangplan.errors import BrokenPlanError, FieldViolation, InvalidInputError
 from gangplan.planning import histories, policies
 from gangplan.planning.metrics import Metrics
 from gangplan.planning.metrics import measure as measured
@@ -77,7 +78,8 @@ def measure(run: Run) -> Row:
     predictions: list[Foreseen] = []
     began, spent = time.perf_counter(), time.process_time()
     try:
-        for history in played_for(run.instance):
+        for given in played_for(run.instance):
+            history = under(given, run.options.get("preset"))
             if run.who in _WINDOWS:
                 schedules.append(_best(history, _WINDOWS[run.who], run))
                 policy: RoundPolicy = Follow(schedules[-1], history.template.now, run.who)
@@ -96,6 +98,7 @@ def measure(run: Run) -> Row:
     return {
         "status": Status.FEASIBLE.value,
         "told": telling.told.value,
+        "preset": run.options.get("preset"),
         "noise": telling.noise if telling.told is Told.NOISY else 0.0,
         "histories": len(found),
         "prediction": None if (wrong := errors_of(predictions)) is None else asdict(wrong),
@@ -107,6 +110,21 @@ def measure(run: Run) -> Row:
         "cpu_per_round_s": spent / max(1, sum(metrics.rounds for metrics in found)),
         "calibration_s": calibration,
     }
+
+
+def under(history: History, preset: str | None) -> History:
+    """The history under a preset's policy, if one is named.
+
+    Raises:
+        InvalidInputError: there is none of that name.
+    """
+    if preset is None:
+        return history
+    if preset not in PRESETS:
+        there = ", ".join(PRESETS)
+        raise InvalidInputError([FieldViolation("options.preset", f"{preset!r} is none; there are {there}")])
+    template = history.template
+    return replace(history, template=replace(template, policy=PRESETS[preset].over(template.policy)))
 
 
 def _best(history: History, goal: Goal, run: Run) -> Schedule:

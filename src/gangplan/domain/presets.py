@@ -80,6 +80,13 @@ _ALL = (
         Policy(size_exponent=0.0, fairness_power=2.0, fairness_forms={FairnessForm.DEVICE_TIME: 1.0}),
     ),
     Preset(
+        "soonest-end",
+        "Who will probably end soon goes first, where nobody knows how long anybody runs.",
+        # The Gittins index of the device time received, by what jobs of the past took if the policy says it;
+        # else the less received, the sooner. Who nears what most jobs took is not stopped for a new one.
+        Policy(fairness_forms={FairnessForm.GITTINS: 1.0}),
+    ),
+    Preset(
         "cost",
         "Work is done where it is cheap, and waits where it would cost more than it is worth.",
         # An hour of the reference device's work is worth 10 units of the currency: about three times what one

@@ -9,6 +9,7 @@ import pytest
 from gangplan.domain.plan import ActionKind
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.presets import PRESETS
+from gangplan.domain.quantiles import Quantiles
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 from gangplan.errors import GangplanError, InvalidInputError
@@ -24,8 +25,9 @@ def read(policy: str) -> Policy:
     return expand(loads(HEAD + f"policy: {policy}\njobs: [{{name: j, gpus: 1}}]\n")).policy
 
 
-def test_there_are_five_and_each_differs_from_the_default() -> None:
-    assert set(PRESETS) == {"efficiency", "finish-time-fair", "deadline", "interactive", "cost"}
+def test_there_are_six_and_each_differs_from_the_default() -> None:
+    names = ["efficiency", "finish-time-fair", "deadline", "interactive", "soonest-end", "cost"]
+    assert list(PRESETS) == names
     for name, preset in PRESETS.items():
         assert preset.name == name
         assert preset.purpose.endswith(".")
@@ -145,6 +147,21 @@ def test_interactive_starts_who_has_held_least() -> None:
         job("b-new", gpus=4, types=["H100"], submit_time=1e6), service_received_device_seconds=0.0
     )
     assert kinds(PRESETS["interactive"].policy, old, new) == {"b-new": "fast"}
+
+
+def test_soonest_end_keeps_who_nears_what_most_jobs_took() -> None:
+    """Most jobs take 300 device-seconds. One that has held 280 goes before a new one, as long as history is
+    told; without it, the less received, the sooner."""
+    nearly = dataclasses.replace(
+        job("nearly", gpus=4, types=["H100"], submit_time=1e6), service_received_device_seconds=280.0
+    )
+    new = dataclasses.replace(
+        job("new", gpus=4, types=["H100"], submit_time=1e6), service_received_device_seconds=0.0
+    )
+    blind = PRESETS["soonest-end"].policy
+    past = Quantiles((0.1, 0.9), (290.0, 310.0))
+    assert kinds(dataclasses.replace(blind, service_quantiles=past), nearly, new) == {"nearly": "fast"}
+    assert kinds(blind, nearly, new) == {"new": "fast"}
 
 
 def test_cost_goes_where_work_is_cheap_and_waits_where_it_is_dear() -> None:

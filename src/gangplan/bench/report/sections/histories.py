@@ -22,7 +22,8 @@ def section(rows: Sequence[Row]) -> Section | None:
             told = str(row["told"])
             if told == "noisy":
                 told = f"±{100 * row['noise']:g} %"
-            groups.setdefault((group_of(row["instance"]), told, str(row["who"])), []).append(row)
+            who = f"{row['who']}, {row['preset']}" if row.get("preset") else str(row["who"])
+            groups.setdefault((group_of(row["instance"]), told, who), []).append(row)
     lines = []
     for key, mine in groups.items():
         count = sum(row["histories"] for row in mine)
