@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,18 +13,18 @@ from hypothesis import strategies as st
 from gangplan.domain.job import Component, Job, TaskGroup
 from gangplan.domain.quantiles import Quantiles
 from gangplan.planning.predict.errors import Foreseen, errors_of
-from gangplan.planning.predict.predictor import LEAST_JOBS, PROBABILITIES, Ended, Predictor
+from gangplan.planning.predict.predictor import LEAST_JOBS, PROBABILITIES, Predictor, Ran, _kaplan_meier
 from gangplan.planning.predict.traits import Traits, traits_of
 
 users = st.sampled_from(["", "ada", "ben"])
 traits = st.builds(
     Traits, users, st.sampled_from(["train-#", "tune-#"]), st.sampled_from([1000, 8000]), st.just(())
 )
-ends = st.lists(st.builds(Ended, traits, st.floats(1.0, 1e6)), max_size=25)
+ends = st.lists(st.builds(Ran, traits, st.floats(1.0, 1e6)), max_size=25)
 
 
-def alike(*seconds: float, user: str = "ada", kind: str = "train-#") -> list[Ended]:
-    return [Ended(Traits(user, kind, 1000, ()), one) for one in seconds]
+def alike(*seconds: float, user: str = "ada", kind: str = "train-#") -> list[Ran]:
+    return [Ran(Traits(user, kind, 1000, ()), one) for one in seconds]
 
 
 def median(said: Quantiles | None) -> float:
@@ -31,11 +32,11 @@ def median(said: Quantiles | None) -> float:
     return said.values[PROBABILITIES.index(0.5)]
 
 
-@given(ends, traits, st.floats(0.0, 1e9))
+@given(ends, ends, traits, st.floats(0.0, 1e9))
 def test_predictions_are_finite_and_above_0_however_long_a_job_runs(
-    past: list[Ended], asked: Traits, done: float
+    past: list[Ran], running: list[Ran], asked: Traits, done: float
 ) -> None:
-    said = Predictor().learned(past).left(asked, done)
+    said = Predictor().learned(past).beside(running).left(asked, done)
     if len(past) < LEAST_JOBS:
         assert said is None
         return
@@ -57,7 +58,7 @@ def test_who_outlives_everybody_is_expected_to_run_the_longer_the_longer_it_has(
 
 
 @given(ends, traits, st.floats(0.0, 1e5))
-def test_the_same_past_gives_the_same_prediction(past: list[Ended], asked: Traits, done: float) -> None:
+def test_the_same_past_gives_the_same_prediction(past: list[Ran], asked: Traits, done: float) -> None:
     at_once = Predictor().learned(past)
     one_by_one = Predictor()
     for ended in past:
@@ -90,7 +91,7 @@ def test_it_is_calibrated_on_jobs_that_it_has_not_seen() -> None:
     for number in range(1_200):
         user = rng.randrange(6)
         seconds = math.exp(rng.gauss(5.0 + user, 0.7))
-        one = Ended(Traits(f"user-{user}", "job-#", 1000, ()), seconds)
+        one = Ran(Traits(f"user-{user}", "job-#", 1000, ()), seconds)
         said = known.left(one.traits, 0.0)
         everybody = known.left(Traits("", "job-#", 1000, ()), 0.0)
         if number >= 200:
@@ -110,22 +111,50 @@ def test_it_is_calibrated_on_jobs_that_it_has_not_seen() -> None:
     assert errors.pinball < 0.6 * without.pinball
 
 
-def test_it_mends_a_model_that_is_too_sure_of_itself() -> None:
-    """Times drift, so that all that is known is too short; the places of the past say so."""
-    rng = random.Random(3)
-    known, seen = Predictor(), []
-    for number in range(600):
-        one = Ended(Traits("ada", "job-#", 1000, ()), math.exp(rng.gauss(5.0 + number / 100, 0.5)))
-        said = known.left(one.traits, 0.0)
-        if number >= 300:
-            assert said is not None
-            seen.append(Foreseen(said, one.seconds))
-        known = known.learned([one])
-    errors = errors_of(seen)
-    assert errors is not None
-    assert errors.coverage[0.95] > 0.35
-    lay = sorted(known.places)
-    assert lay[len(lay) // 2] > 0.8
+def test_a_young_history_counts_who_has_not_ended() -> None:
+    """Everybody comes at once, and after an hour those below it have ended: half of all, the shorter half.
+
+    What is said of a new job must be right for all, not for those that have ended.
+    """
+    rng = random.Random(5)
+    hour = 3_600.0
+    times = [math.exp(rng.gauss(math.log(hour), 1.0)) for _ in range(400)]
+    one = Traits("ada", "job-#", 1000, ())
+    short = Predictor().learned([Ran(one, t) for t in times if t <= hour])
+    right = short.beside([Ran(one, hour) for t in times if t > hour])
+    blind, said = short.left(one, 0.0), right.left(one, 0.0)
+    assert blind is not None
+    assert said is not None
+    lower = [p for p in PROBABILITIES if p < 0.5]
+    for probability, seen in zip(said.probabilities, said.values, strict=True):
+        part = sum(t <= seen for t in times) / len(times)
+        if probability in lower:
+            assert part == pytest.approx(probability, abs=0.04)
+        else:
+            assert seen >= 0.95 * hour
+    assert sum(t <= blind.values[-1] for t in times) / len(times) < 0.6
+
+
+@given(st.lists(st.tuples(st.floats(1.0, 100.0), st.booleans()), min_size=1, max_size=12))
+def test_the_estimator_shares_out_everything(observed: list[tuple[float, bool]]) -> None:
+    """Against Efron's way to the same figures: who goes on hands its part to all that ran longer."""
+    ordered = sorted(observed, key=lambda one: (one[0], not one[1]))
+    part = [1.0 / len(ordered)] * len(ordered)
+    beyond = 0.0
+    for i, (_, ended) in enumerate(ordered):
+        if not ended:
+            rest = len(ordered) - i - 1
+            if rest:
+                for k in range(i + 1, len(ordered)):
+                    part[k] += part[i] / rest
+            else:
+                beyond = part[i]
+            part[i] = 0.0
+    mass, left = _kaplan_meier(
+        np.array([t for t, ended in ordered if ended]), np.array([t for t, ended in ordered if not ended])
+    )
+    assert mass.tolist() == pytest.approx([p for p, (_, ended) in zip(part, ordered, strict=True) if ended])
+    assert left == pytest.approx(beyond, abs=1e-12)
 
 
 def test_errors_by_hand() -> None:
@@ -148,7 +177,7 @@ def test_names_that_count_runs_are_one_kind() -> None:
 
 
 def test_service_is_time_times_devices() -> None:
-    known = Predictor().learned([Ended(Traits("", "j", 2000, ()), 10.0)] * 5)
+    known = Predictor().learned([Ran(Traits("", "j", 2000, ()), 10.0)] * 5)
     said = known.service()
     assert said is not None
     assert set(said.values) == {20.0}

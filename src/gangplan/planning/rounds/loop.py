@@ -17,7 +17,7 @@ from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.verify import verify
 from gangplan.planning.policies.protocol import RoundPolicy
-from gangplan.planning.predict.predictor import Ended, Predictor
+from gangplan.planning.predict.predictor import Predictor, Ran
 from gangplan.planning.predict.traits import traits_of
 from gangplan.planning.rounds.advance import advanced, begun, counted, started, stopped
 from gangplan.planning.rounds.fair_self import Paces, completed, integrated, revised
@@ -280,7 +280,7 @@ class _World:
         return replace(job, fair=fair, fair_as_told=integrated(as_told, told, isolated, age, length))
 
     def _learned(self, state: State, jobs: Mapping[str, JobState]) -> Predictor:
-        """What is known with those who have ended in this round, in the order of their ends."""
+        """What is known with those who have ended in this round, beside those who go on."""
         if self._settings.telling.told is not Told.PREDICTED:
             return state.predictor
         ended = []
@@ -288,8 +288,13 @@ class _World:
             reference = self.paces.reference(name)
             if jobs[name].finished is not None and reference > 0.0:
                 arrival = self._arrivals[name]
-                ended.append(Ended(traits_of(arrival.job), arrival.work / reference))
-        return state.predictor.learned(ended) if ended else state.predictor
+                ended.append(Ran(traits_of(arrival.job), arrival.work / reference))
+        running = [
+            Ran(traits_of(self._arrivals[name].job), jobs[name].done / reference)
+            for name in sorted(state.present)
+            if jobs[name].finished is None and (reference := self.paces.reference(name)) > 0.0
+        ]
+        return state.predictor.learned(ended).beside(running)
 
     def _held(self, name: str, job: JobState) -> float:
         """Devices that the job holds, parts of one counted as parts."""
