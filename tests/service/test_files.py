@@ -67,7 +67,11 @@ def test_a_hand_written_file_is_read(write: Write) -> None:
             ["round.yaml:9: jobs[0].priority: must be a whole number of 32 bits, and is 'high'"],
         ),
         ("weight: 2", "queue: 2", ["round.yaml:9: jobs[0].queue: must be text, and is 2"]),
-        ("weight: 2", "partitions: [a]", ["round.yaml:9: jobs[0].partitions: not supported yet; leave it unset"]),
+        (
+            "weight: 2",
+            "partitions: [a]",
+            ["round.yaml:9: jobs[0].partitions: not supported yet; leave it unset"],
+        ),
         ("weight: 2", "weight: 2\n    weight: 3", ["round.yaml:10: is not YAML: duplicate key 'weight'"]),
         (
             "weight: 2",
