@@ -21,6 +21,7 @@ from gangplan.model.lookahead.buckets import NEAR, build_buckets
 from gangplan.model.lookahead.crowd import build_crowd, job_numbers, singly
 from gangplan.model.lookahead.fluid import Fluid, build_entries, build_fluid, free_over_time
 from gangplan.model.lookahead.outlook import make_outlook
+from gangplan.model.lookahead.reserve import whole_node_gang
 from gangplan.model.lookahead.room import build_room
 from gangplan.model.lookahead.service import hand_out
 from gangplan.model.packing.assignment import Assignment
@@ -189,6 +190,29 @@ def test_what_a_round_did_not_give_is_owed(round_: Round, elapsed: float) -> Non
         if entry.job in owed and fresh[entry.job].target < 1.0:
             expected = min(2.0, entry.deficit + entry.target * elapsed)
             assert owed[entry.job] == pytest.approx(expected, abs=1 / 16)
+
+
+@drawn
+@given(rounds())
+def test_targets_are_what_whole_jobs_can_follow(round_: Round) -> None:
+    """Who runs is served as it is or not at all; who waits is asked for from half a round on; a gang of whole
+    nodes that has never run is asked for in full.
+    """
+    fluid = fluid_of(round_)
+    instance, numbers = fluid.instance, fluid.numbers
+    grain = 1 / 16
+    for entry in make_outlook(fluid, solved(fluid), None).jobs:
+        j = instance.job_index[entry.job]
+        if not numbers.planned[j]:
+            continue
+        if numbers.running[j]:
+            mine = int(instance.class_of_job[j])
+            present = float(instance.keeps.throughput[mine] / numbers.reference[j])
+            assert entry.target == 0.0 or entry.target >= min(present, 1e6) - grain
+        elif instance.jobs[j].work_done <= 0.0 and whole_node_gang(instance, j) is not None:
+            assert entry.target >= 1.0
+        else:
+            assert entry.target == 0.0 or entry.target >= 0.5 - grain
 
 
 @pytest.mark.parametrize("end", [0.0, 100.0, 300.0, 4_000.0, 1e5, 1e7, 1e12])

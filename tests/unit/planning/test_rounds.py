@@ -222,6 +222,34 @@ def test_queues_share_by_their_weights_over_a_long_line() -> None:
     assert held["lab"] == pytest.approx(16, abs=2)
 
 
+@pytest.mark.parametrize("load", [1, 2])
+def test_a_gang_of_the_whole_node_starts_though_small_jobs_never_end(load: int) -> None:
+    """Property P17: four devices, ``load`` jobs of one device and four rounds every round; the gang of four
+    that comes in the fifth round starts within four rounds: it can stop them.
+    """
+    small = [a_job(f"s{k:03}", at=D * (k // load), seconds=4 * D) for k in range(60 * load)]
+    gang = a_job("gang", at=5 * D, seconds=4 * D, devices=4)
+    found = play(a_history(*small, gang, devices=4), policies.make("tracking"), Settings(most_rounds=60))
+    first = next(report.first_start for report in job_reports(found) if report.name == "gang")
+    assert first is not None
+    assert first - 5 * D <= 4 * D
+
+
+def test_what_a_stop_costs_is_told_under_the_policy_that_was_asked_for() -> None:
+    """The tracking policy counts stops double for itself; its plans pass the verifier of the round as is."""
+    stops = 0
+
+    def watch(record: RoundRecord) -> None:
+        nonlocal stops
+        for action in record.plan.actions:
+            stops += action.cost_by_term.get("switching", 0.0) < 0.0
+        assert record.round.policy.switching_weight == Policy().switching_weight
+
+    for seed in (16, 17, 18):
+        play(histories.small(seed), policies.make("tracking"), on_round=watch)
+    assert stops
+
+
 def test_time_behind_the_gate_does_not_count() -> None:
     """b may start when a is done, at 400, and not before 300: it counts from 600 on."""
     later = a_job("b", seconds=60.0)

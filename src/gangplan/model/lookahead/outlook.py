@@ -15,7 +15,7 @@ from gangplan.model.instance.instance import Instance
 from gangplan.model.lookahead.buckets import LONGEST_SECONDS
 from gangplan.model.lookahead.crowd import JobNumbers
 from gangplan.model.lookahead.fluid import Fluid, finishes
-from gangplan.model.lookahead.reserve import reservations
+from gangplan.model.lookahead.reserve import reservations, whole_node_gang
 from gangplan.model.lookahead.room import RELAXED
 from gangplan.model.lookahead.service import Service, hand_out
 from gangplan.model.program import FloatArray
@@ -25,6 +25,8 @@ MOST_OWED = 2.0
 _GRAIN = 16.0
 """Targets and what is owed are multiples of one in so many, so that alike jobs stay alike."""
 _MOST_SERVICE = 1e6
+_LEAST_ASKED = 0.5
+"""Rounds of service below which who waits is not asked for."""
 
 
 def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outlook:
@@ -43,9 +45,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
     for j, job in enumerate(instance.jobs):
         if numbers.planned[j]:
             start, end = float(service.start[j]), float(service.end[j])
-            target = _grain(
-                float(service.first[j]) / max(1e-300, numbers.reference[j] * round_.round_seconds)
-            )
+            target = _grain(_target(fluid, service, j, float(owed[j])))
         elif numbers.fixed[j]:
             start, end = 0.0, finishes(instance, j)
             target = _grain(_present(instance, j))
@@ -69,6 +69,27 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
         reservations=reservations(fluid, service),
         relaxed=_relaxed(fluid, service),
     )
+
+
+def _target(fluid: Fluid, service: Service, job: int, owed: float) -> float:
+    """Service that a job should get this round, in rounds at its reference: what whole jobs can follow.
+
+    Fractions are the plan's way to say that jobs take turns; a round runs a job or does not. So
+
+    * a running job that the plan serves at all is served as it is: no fraction pulls it off or elsewhere;
+    * a waiting one that would get less than half a round, what is owed counted in, is not asked for yet;
+    * a gang of a whole node or more that has never run is asked for in full: it cannot run in part, and what
+      the plan gives it in bits would let it wait until nobody else does.
+    """
+    instance, numbers = fluid.instance, fluid.numbers
+    one_round = max(1e-300, float(numbers.reference[job]) * instance.round.round_seconds)
+    target = float(service.first[job]) / one_round
+    if numbers.running[job]:
+        present = float(instance.keeps.throughput[int(instance.class_of_job[job])])
+        return max(target, present / max(1e-300, float(numbers.reference[job]))) if target > 0.0 else 0.0
+    if instance.jobs[job].work_done <= 0.0 and whole_node_gang(instance, job) is not None:
+        return max(1.0, target)
+    return target if target + owed >= _LEAST_ASKED else 0.0
 
 
 def _present(instance: Instance, job: int) -> float:

@@ -33,7 +33,7 @@ def reservations(fluid: Fluid, service: Service) -> tuple[Reservation, ...]:
         for j in members.tolist()
         if not fluid.numbers.running[j] and 0.0 < service.start[j] <= round_.horizon_seconds
     ]
-    asked = [(j, gang) for j in waits if (gang := _gang(instance, j)) is not None]
+    asked = [(j, gang) for j in waits if (gang := whole_node_gang(instance, j)) is not None]
     asked.sort(key=lambda pair: (-pair[1].devices, service.start[pair[0]], instance.jobs[pair[0]].name))
     leaves = _leaves(instance)
     taken: set[tuple[int, int]] = set()
@@ -65,7 +65,7 @@ def _duration(fluid: Fluid, job: int) -> float | None:
     return float(fluid.numbers.left[job] / fluid.numbers.best[job])
 
 
-def _gang(instance: Instance, job: int) -> Option | None:
+def whole_node_gang(instance: Instance, job: int) -> Option | None:
     """The fastest option of a job, where it takes a whole node or more."""
     mine = instance.classes[int(instance.class_of_job[job])]
     best = mine.start + int(instance.throughput[mine.start : mine.stop].argmax())
