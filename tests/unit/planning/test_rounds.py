@@ -15,6 +15,8 @@ from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError, InvalidInputError, ScenarioError
 from gangplan.planning import histories, policies
 from gangplan.planning.metrics import jain, job_reports, measure, percentile
+from gangplan.planning.predict.predictor import Predictor, Ran
+from gangplan.planning.predict.traits import traits_of
 from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
 from gangplan.planning.rounds.queue_service import HALF_LIFE_SECONDS, with_service
@@ -393,3 +395,16 @@ def test_a_scenario_is_a_history() -> None:
 def test_a_scenario_that_cannot_be_played_says_why(old: str, new: str, word: str) -> None:
     with pytest.raises(ScenarioError, match=word):
         history(loads(SCENARIO.replace(old, new)))
+
+
+def test_two_that_outlive_what_is_predicted_do_not_take_turns_for_ever() -> None:
+    """What is expected of a job grows while it runs on, so that the other one is always the shorter."""
+    past = Predictor().learned([Ran(traits_of(a_job().job), 10.0)] * 20)
+    jobs = [a_job(name, seconds=40 * D, restart=60.0) for name in ("a", "b")]
+    found = play(
+        a_history(*jobs, devices=1),
+        policies.make("shortest-remaining"),
+        Settings(Telling(Told.PREDICTED), 400, past),
+    )
+    assert found.finished
+    assert sum(job.attended.evictions for job in found.state.jobs.values()) < 20

@@ -20,7 +20,8 @@ class ShortestRemaining:
     """Serves jobs by the time that they need at the throughput of their request, packed on its best type.
 
     Where that is not known, attained service takes its place, behind all of whom it is known (decision 15),
-    and whoever is started keeps its devices for a horizon: who is behind changes every round.
+    and whoever is started keeps its devices for a horizon: who is behind changes every round. So it does for
+    predicted times, which grow while a job runs on beyond what was expected.
     """
 
     name: str = NAME
@@ -28,7 +29,7 @@ class ShortestRemaining:
     def decide(self, round_: Round, before: RoundResult | None) -> Plan:
         """See :meth:`RoundPolicy.decide`."""
         del before
-        known = all(job.work_left is not None or job.left_quantiles is not None for job in round_.jobs)
+        known = all(job.work_left is not None for job in round_.jobs)
         lease = 0.0 if known else round_.horizon_seconds
         return serve_in_order(round_, _rank, preempt=True, lease_seconds=lease)
 
