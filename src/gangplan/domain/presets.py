@@ -10,10 +10,12 @@ What they lead to, means over 40 small generated histories (``gangplan simulate 
 | finish-time-fair | 3072 | 320 | 398 | 0.935 | 1.393 | 71 % | 14.2 |
 | deadline | 2954 | 458 | 706 | 0.930 | 1.558 | 82 % | 9.1 |
 | interactive | 2940 | 327 | 553 | 0.911 | 1.562 | 74 % | 10.3 |
+| soonest-end | 2992 | 426 | 547 | 0.935 | 1.756 | 77 % | 9.1 |
 
 ``efficiency`` ends jobs soonest and meets most deadlines there, since it hardly stops anybody; it pays with
 the wait of the largest gangs and the worst ratio. ``deadline`` meets more than no preset does, at an equal
-mean completion. The histories have no prices, so that ``cost`` does there what no preset does.
+mean completion. The histories have no prices, so that ``cost`` does there what no preset does. ``soonest-end``
+is for durations that nobody knows: with what jobs of the past took its mean completion is 2633 seconds.
 """
 
 from __future__ import annotations
