@@ -14,8 +14,9 @@ What they lead to, means over 40 small generated histories (``gangplan simulate 
 
 ``efficiency`` ends jobs soonest and meets most deadlines there, since it hardly stops anybody; it pays with
 the wait of the largest gangs and the worst ratio. ``deadline`` meets more than no preset does, at an equal
-mean completion. The histories have no prices, so that ``cost`` does there what no preset does. ``soonest-end``
-is for durations that nobody knows: with what jobs of the past took its mean completion is 2633 seconds.
+mean completion. The histories have no prices, so that ``cost`` does there what no preset does.
+``soonest-end`` is for durations that nobody knows: with what jobs of the past took its mean completion is
+2633 seconds (``benchmarks/results/2026-11-29-durations.md``).
 """
 
 from __future__ import annotations
