@@ -164,10 +164,15 @@ def test_a_signal_during_the_warm_up_ends_the_service_well(tmp_path: Path) -> No
     assert "stopped" in log
 
 
-def test_admit_says_yes_with_a_schedule_and_no_with_a_date(gangplan: Any) -> None:
+def test_admit_says_yes_with_a_schedule_and_no_with_a_date(gangplan: Any, tmp_path: Path) -> None:
     scenario = Path(__file__).parents[2] / "scenarios" / "deadline.yaml"
     done = gangplan("admit", scenario, "--job", "c-urgent", "-o", "json")
-    assert json.loads(done.stdout)["answer"] in ("ADMISSION_NO", "ADMISSION_NOT_PROVED"), done.stderr
+    assert json.loads(done.stdout)["answer"] == "ADMISSION_YES", done.stderr
+    assert done.returncode == DONE
+    strict = tmp_path / "strict.yaml"  # both need the whole node for the whole hour
+    strict.write_text(scenario.read_text().replace("deadline: 1h", "deadline: 1h, deadline_kind: STRICT"))
+    done = gangplan("admit", strict, "--job", "c-urgent", "-o", "json")
+    assert json.loads(done.stdout)["answer"] == "ADMISSION_NO", done.stderr
     assert done.returncode == VIOLATED
     done = gangplan("admit", scenario, "--job", "a-hopeless")
     assert done.stdout.startswith("a-hopeless: NO: ")

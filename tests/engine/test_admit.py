@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gangplan.domain.admission import Admission
+from gangplan.domain.job import DeadlineKind
 from gangplan.engine.admit import admit
 from gangplan.errors import InvalidInputError
 from gangplan.model.verifier.verify import verify
@@ -16,7 +17,8 @@ TWO = [node("a", "H100", 8), node("b", "H100", 8)]
 
 
 def due(name, gpus, share, hours=1.0, **fields):
-    """A job that needs ``share`` of ``hours`` at full speed, and is due at their end."""
+    """A job that needs ``share`` of ``hours`` at full speed, and is strictly due at their end."""
+    fields = {"deadline_kind": DeadlineKind.STRICT} | fields
     return job(name, gpus=gpus, work_left=share * hours * HOUR * gpus, deadline=hours * HOUR, **fields)
 
 
@@ -44,6 +46,11 @@ def test_two_jobs_of_five_devices_cannot_share_a_node_of_eight():
     assert found.earliest_deadline == pytest.approx(1.5 * HOUR, rel=0.02)
 
 
+@pytest.mark.parametrize("kind", [DeadlineKind.TARGET, DeadlineKind.SOFT])
+def test_deadlines_of_others_count_where_they_are_strict(kind):
+    assert asked(ONE, due("x", 5, 0.75, deadline_kind=kind), due("y", 5, 0.75)).answer is Admission.YES
+
+
 def test_one_after_the_other_they_fit():
     assert asked(ONE, due("x", 5, 0.45), due("y", 5, 0.45)).answer is Admission.YES
 
@@ -66,7 +73,7 @@ def test_deadlines_that_cannot_be_met_anyway_are_not_the_jobs_fault():
 
 
 def test_a_deadline_that_has_passed_counts_no_more():
-    late = job("x", gpus=8, work_left=8 * HOUR, deadline=0.0)
+    late = job("x", gpus=8, work_left=8 * HOUR, deadline=0.0, deadline_kind=DeadlineKind.STRICT)
     assert asked(ONE, late, due("y", 1, 0.5)).answer is Admission.YES
 
 

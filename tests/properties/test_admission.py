@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.domain.admission import Admission, AdmissionVerdict
+from gangplan.domain.job import DeadlineKind
 from gangplan.domain.plan import ActionKind
 from gangplan.domain.round import Round
 from gangplan.engine.admit import admit
@@ -37,7 +38,14 @@ def crowded(draw: st.DrawFn) -> Round:
         gpus, length = draw(st.integers(1, 5)), draw(st.integers(1, 3))
         deadline = draw(st.integers(length, 5))
         jobs.append(
-            job(f"j{i}", gpus=gpus, work_left=gpus * length * SLOT, deadline=deadline * SLOT, required="node")
+            job(
+                f"j{i}",
+                gpus=gpus,
+                work_left=gpus * length * SLOT,
+                deadline=deadline * SLOT,
+                deadline_kind=DeadlineKind.STRICT,
+                required="node",
+            )
         )
     return round_of(nodes, jobs, now=0.0, round_seconds=SLOT)
 

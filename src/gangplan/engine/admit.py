@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gangplan.domain.admission import Admission, AdmissionVerdict
+from gangplan.domain.job import DeadlineKind
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.registry import AUTO, choose
@@ -108,19 +109,20 @@ def admit(
     return AdmissionVerdict(
         job,
         Admission.NOT_PROVED,
-        "no schedule that meets its deadline and the others' was found, nor a proof that there is none",
+        "no schedule that meets its deadline and the others' strict ones was found, "
+        "nor a proof that there is none",
     )
 
 
 def _due(round_: Round, name: str) -> dict[str, float]:
-    """Deadlines that count, by job name."""
+    """Deadlines that count, by job name: the job's own, of whatever kind, and the strict ones of others."""
     found = {
         job.name: job.deadline
         for job in round_.jobs
         if job.deadline is not None
         and job.work_left is not None
         and job.work_left > 0.0
-        and (job.name == name or job.deadline > round_.now)
+        and (job.name == name or (job.deadline_kind is DeadlineKind.STRICT and job.deadline > round_.now))
     }
     mine = next((job for job in round_.jobs if job.name == name), None)
     why = None
@@ -145,7 +147,7 @@ def _no(case: _Case, deadline: float) -> AdmissionVerdict:
     """NO, with the earliest date that is not refuted."""
     if case.refuted(None):
         return AdmissionVerdict(
-            case.job, Admission.NO, "the deadlines of the others cannot all be met as it is"
+            case.job, Admission.NO, "the strict deadlines of the others cannot all be met as it is"
         )
     others = "" if len(case.due) == 1 else f" beside {len(case.due) - 1} other deadlines"
     message = f"no schedule meets its deadline{others}, whoever gives way"
