@@ -92,8 +92,8 @@ def _is_a_way(job: Job, placements: tuple[TaskPlacement, ...], speeds: Speeds, n
     if required is not None:
         used = [nodes.index[placement.node] for placement in placements]
         domains = set(nodes.domain_at[used, speeds.scopes.index(required)].tolist())
-        if len(domains) > 1 or NO_DOMAIN in domains:
-            return False
+        if len(set(used)) > 1 and (len(domains) > 1 or NO_DOMAIN in domains):
+            return False  # all on one node lie within every level, whatever domain that node is in
     return as_placed(job, placements, speeds, nodes).throughput > 0.0
 
 

@@ -24,7 +24,7 @@ def notice_ends(instance: Instance, stopping: Iterable[int]) -> float | None:
 def claims_of(instance: Instance, actions: Sequence[Action]) -> tuple[Claim, ...]:
     """A claim for every waiting job that starts where others have yet to stop, or that has one already.
 
-    A claim is never renewed: it keeps the expiry that it had first.
+    A claim is never renewed: it keeps the expiry that it had first. On part of a device there is none.
     """
     round_ = instance.round
     known: dict[str, float] = {}
@@ -34,7 +34,8 @@ def claims_of(instance: Instance, actions: Sequence[Action]) -> tuple[Claim, ...
             known[claim.job] = min(claim.expires_at, known.get(claim.job, claim.expires_at))
     found: list[Claim] = []
     for action in actions:
-        if action.kind is ActionKind.PLACE and (action.depends_on or action.job in known):
+        on_part = any(placement.shares for placement in action.placements)
+        if action.kind is ActionKind.PLACE and not on_part and (action.depends_on or action.job in known):
             start = round_.now if action.not_before is None else action.not_before
             expires_at = known.get(action.job, start + CLAIM_ROUNDS * round_.round_seconds)
             found.append(Claim(action.job, action.placements, expires_at, action.depends_on))
