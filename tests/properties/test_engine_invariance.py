@@ -34,7 +34,7 @@ def depth():
 
 def without_fairness(round_: Round) -> Round:
     """With coefficients held fixed: rho depends on the fleet and on who contends (decision 26)."""
-    return replace(round_, policy=replace(round_.policy, fairness_power=0.0))
+    return replace(round_, policy=replace(round_.policy, fairness_power=0.0, queue_fairness_power=0.0))
 
 
 def same_optimum(one: RoundResult, other: RoundResult) -> None:

@@ -193,9 +193,14 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     left = (
         None if job.deadline is None else job.deadline - round_.now - (job.restart_seconds if moved else 0.0)
     )
-    needed = np.inf
-    if left is not None and left > 0 and job.work_left is not None:
-        needed = job.work_left / left
+    work_left = job.work_left
+    if work_left is None and job.left_quantiles is not None:
+        said = job.left_quantiles
+        work_left = float(np.interp(round_.policy.deadline_quantile, said.probabilities, said.values))
+    needed, lateness = np.inf, np.inf
+    if left is not None and work_left is not None:
+        needed = work_left / left if left > 0 else np.inf
+        lateness = work_left / outcome.throughput - left if outcome.throughput > 0 else np.inf
     lost = 0.0
     if not outcome.forced and (moved or outcome.status is Status.EVICTED):
         lost = (mine.lost_seconds + job.restart_seconds) * mine.held
@@ -225,6 +230,8 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
         weight=one(mine.weight),
         throughput=one(outcome.throughput),
         rate_needed=one(needed),
+        lateness_seconds=one(lateness),
+        decay_seconds=one(job.deadline_decay_seconds),
         wider_than_preferred=np.array([wide]),
         price=one(paid if round_.policy.cost_weight else 0.0),
         most_paid=one(

@@ -12,7 +12,7 @@ from gangplan.model.constraints import capacity, quota
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill, keep_only
 from gangplan.model.packing.order import make_plan
-from gangplan.model.terms import terms
+from gangplan.model.terms import deadline, terms
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.reading import read_plan
@@ -115,6 +115,11 @@ def test_every_job_s_worth_is_its_terms_one_by_one(round_, seed):
         judged = verify(round_, plan, facts)
         at_stake = {n: o for n, o in judged.outcomes.items() if o.status is not Status.WAITING}
         assert dict(judged.worth) == {
-            name: {term.NAME: term.weight(round_.policy) * term.evaluate(outcome, facts) for term in terms()}
+            name: {
+                term.NAME: term.weight(round_.policy) * term.evaluate(outcome, facts)
+                if term.SPREAD_OVER_HORIZON or not deadline.lost(outcome, facts)
+                else 0.0
+                for term in terms()
+            }
             for name, outcome in at_stake.items()
         }

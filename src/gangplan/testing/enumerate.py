@@ -103,7 +103,9 @@ def best_plan(round_: Round, *, raw: bool = False, max_plans: int = 100_000) -> 
     Raises:
         TooManyPlansError: there are more than ``max_plans``.
     """
-    return _Enumeration(round_, raw=raw or _held_twice(round_), max_plans=max_plans).best()
+    # A claim is on certain devices.
+    raw = raw or bool(round_.claims) or _held_twice(round_)
+    return _Enumeration(round_, raw=raw, max_plans=max_plans).best()
 
 
 def _held_twice(round_: Round) -> bool:

@@ -492,7 +492,7 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
         disrupted_at=(NOW - d.one((600.0, 3_600.0)),) if d.chance(6) else (),
         revision=f"v{d.number((0, 3))}",
         service_received_device_seconds=d.one((0.0, 2_000.0, 50_000.0)) if d.chance(50) else None,
-        left_quantiles=_predicted(d) if d.chance(25) else None,
+        left_quantiles=_predicted(d) if work_left is None and d.chance(50) else None,
         user=d.one(("", "ada", "ben")),
     )
 
