@@ -8,6 +8,7 @@ from gangplan.engine.budget import Budget
 from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Judge
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.stages import Staged
 from gangplan.engine.take_back import TakenBack
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill
@@ -28,6 +29,7 @@ def test_beside_a_plan_proved_best_nothing_is_undecided() -> None:
     ):
         judge.bound = bound
         exact = Exact(None, TerminationLimit.NONE, "", None)
-        result = answer(judge, PlanParameters(pipeline="greedy"), floor, exact, TakenBack(floor, 0, 0))
+        staged, settled = Staged(judge, floor), TakenBack(floor, 0, 0)
+        result = answer(judge, PlanParameters(pipeline="greedy"), staged, exact, settled)
         assert result.reason is reason
         assert [(verdict.job, verdict.kind) for verdict in result.verdicts] == [("j", kind)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gangplan.domain.job import Capabilities, TaskSplit
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import Policy, Tier
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.model.constraints import capacity, row_families
@@ -106,7 +106,17 @@ def programme(round_: Round) -> Program:
 
 
 def test_every_family_of_rows_has_an_example():
-    assert set(EXAMPLES) == {name for name, _ in row_families()}
+    assert {*EXAMPLES, "tier"} == {name for name, _ in row_families()}
+
+
+def test_without_its_floor_a_tier_yields_to_what_is_heavier():
+    """One device; bases 1 and 9, median 5: the job of the tier is worth 0.2, the other 1.8."""
+    policy = Policy(tiers=(Tier((1,)),))
+    jobs = [job("urgent", priority=1), job("heavy", weight=9.0)]
+    instance = build_instance(round_of([node("a", H, 1)], jobs, policy=policy))
+    program = formulate(build_layout(replace(instance, floors=(1.0,))))
+    assert solve(program) == pytest.approx(0.2)
+    assert solve(without(program, "tier")) == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("family", EXAMPLES)
