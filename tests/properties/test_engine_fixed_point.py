@@ -36,13 +36,18 @@ def unhurried(round_: Round) -> Round:
     """A round whose next one has no choices that it lacks itself.
 
     With a limit on disruptions the next round goes on where this one had to stop, and a job that may not be
-    moved or resized may, once it is stopped, start anywhere and in any size.
+    moved or resized, or is left alone for a time, may, once it is stopped, start anywhere and in any size.
     """
-    jobs = tuple(
-        replace(job, capabilities=replace(job.capabilities, movable=True, resizable=True))
-        for job in round_.jobs
+
+    def free(old: Job) -> Job:
+        calm = old.running and replace(old.running, next_safe_point=None, minimum_run_until=None)
+        may = replace(old.capabilities, movable=True, resizable=True)
+        return replace(old, capabilities=may, running=calm, disrupted_at=())
+
+    policy = replace(
+        round_.policy, disruption_limit=None, minimum_run_seconds=0.0, disruption_limit_per_job_hour=None
     )
-    return replace(round_, jobs=jobs, policy=replace(round_.policy, disruption_limit=None))
+    return replace(round_, jobs=tuple(map(free, round_.jobs)), policy=policy)
 
 
 small = rounds("small").map(unhurried)
