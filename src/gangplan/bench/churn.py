@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING
 
 from gangplan.bench import machine
 from gangplan.bench.runs import Row, Run, Status
-from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.domain.plan import Action, Plan
+from gangplan.engine.bundles import is_chosen
 
 if TYPE_CHECKING:
     from gangplan.domain.round import Round
 
 ROUNDS = 50
 NOISE = 0.05
-_VOLUNTARY = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 
 
 def measure(run: Run) -> Row:
@@ -107,7 +107,7 @@ def noisy(round_: Round, noise: float, rng: random.Random) -> Round:
 
 def voluntary(plan: Plan) -> list[Action]:
     """Who is disrupted by choice."""
-    return [action for action in plan.actions if action.kind in _VOLUNTARY and action.forced is None]
+    return [action for action in plan.actions if is_chosen(action)]
 
 
 def without_lasting_gain(round_: Round, plan: Plan) -> list[Action]:

@@ -24,8 +24,7 @@ from typing import Any
 
 from gangplan.bench import machine
 from gangplan.bench.runs import Row, Run, Status
-from gangplan.domain.presets import PRESETS
-from gangplan.errors import BrokenPlanError, FieldViolation, InvalidInputError
+from gangplan.errors import BrokenPlanError
 from gangplan.planning import histories, policies
 from gangplan.planning.metrics import Metrics
 from gangplan.planning.metrics import measure as measured
@@ -79,7 +78,7 @@ def measure(run: Run) -> Row:
     began, spent = time.perf_counter(), time.process_time()
     try:
         for given in played_for(run.instance):
-            history = under(given, run.options.get("preset"))
+            history = given.under(run.options.get("preset"), "options.preset")
             if run.who in _WINDOWS:
                 schedules.append(_best(history, _WINDOWS[run.who], run))
                 policy: RoundPolicy = Follow(schedules[-1], history.template.now, run.who)
@@ -110,21 +109,6 @@ def measure(run: Run) -> Row:
         "cpu_per_round_s": spent / max(1, sum(metrics.rounds for metrics in found)),
         "calibration_s": calibration,
     }
-
-
-def under(history: History, preset: str | None) -> History:
-    """The history under a preset's policy, if one is named.
-
-    Raises:
-        InvalidInputError: there is none of that name.
-    """
-    if preset is None:
-        return history
-    if preset not in PRESETS:
-        there = ", ".join(PRESETS)
-        raise InvalidInputError([FieldViolation("options.preset", f"{preset!r} is none; there are {there}")])
-    template = history.template
-    return replace(history, template=replace(template, policy=PRESETS[preset].over(template.policy)))
 
 
 def _best(history: History, goal: Goal, run: Run) -> Schedule:

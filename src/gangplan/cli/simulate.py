@@ -96,7 +96,7 @@ def simulate(
             print(f"{name:24} {about}")
         return
     history, settings = _read(scenario, told, noise, seed, rounds)
-    history = _with_preset(history, preset)
+    history = history.under(preset, "--preset")
     how = policies.How(pipeline=pipeline.value, time_budget_seconds=time_limit, seed=history.seed)
     decides = policies.make(policy, how)
     with _progress(history) as on_round:
@@ -121,26 +121,6 @@ def simulate(
     else:
         jobs = [asdict(report) for report in reports]
         print_document({"run": run, "metrics": metrics.document(), "jobs": jobs}, output)
-
-
-def _with_preset(history: History, name: str | None) -> History:
-    """The history under a preset's policy.
-
-    Raises:
-        InvalidInputError: there is none of that name.
-    """
-    from dataclasses import replace
-
-    from gangplan.domain.presets import PRESETS
-    from gangplan.errors import FieldViolation, InvalidInputError
-
-    if name is None:
-        return history
-    if name not in PRESETS:
-        there = ", ".join(sorted(PRESETS))
-        raise InvalidInputError([FieldViolation("--preset", f"{name!r} is none; there are {there}")])
-    template = history.template
-    return replace(history, template=replace(template, policy=PRESETS[name].over(template.policy)))
 
 
 def _read(

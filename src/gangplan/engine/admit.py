@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gangplan.domain.admission import Admission, AdmissionVerdict
-from gangplan.domain.job import DeadlineKind
+from gangplan.domain.job import DeadlineKind, Job
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.registry import AUTO, choose
@@ -55,7 +55,7 @@ class _Case:
             self.instance,
             jobs,
             np.array([due[name] - now for name in sorted(due)]),
-            np.array([_ready(self.round, name, now) for name in sorted(due)]),
+            np.array([_ready(self.instance.jobs[j], now) for j in jobs]),
         )
         within = self.budget
         if within.remaining <= 0.0:
@@ -137,10 +137,9 @@ def _due(round_: Round, name: str) -> dict[str, float]:
     return found
 
 
-def _ready(round_: Round, name: str, now: float) -> float:
+def _ready(job: Job, now: float) -> float:
     """Seconds until a job may start at the earliest."""
-    gate = next(job.gate for job in round_.jobs if job.name == name)
-    return max(0.0, gate.not_before - now) if gate.not_before is not None else 0.0
+    return max(0.0, job.gate.not_before - now) if job.gate.not_before is not None else 0.0
 
 
 def _no(case: _Case, deadline: float) -> AdmissionVerdict:

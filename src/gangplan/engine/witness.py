@@ -17,6 +17,7 @@ from gangplan.domain.plan import Action, ActionKind
 from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
+from gangplan.engine.bundles import is_chosen
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 from gangplan.engine.runner import Cancellation
@@ -103,7 +104,7 @@ def find_witness(
         steps.append(WitnessStep(step, answer.plan, until))
         if any(ends[name] <= until and ends[name] > due[name] + _ON_TIME for name in due if name in here):
             return None
-        disturbed |= {a.job for a in answer.plan.actions if a.job not in due and _disturbs(a)}
+        disturbed |= {a.job for a in answer.plan.actions if a.job not in due and is_chosen(a)}
         here = {
             name: _after(course, actions.get(name), now, until)
             for name, course in here.items()
@@ -164,10 +165,6 @@ def _stops(action: Action | None) -> bool:
 
 def _starts(action: Action) -> bool:
     return action.kind in (ActionKind.PLACE, ActionKind.MIGRATE, ActionKind.RESIZE)
-
-
-def _disturbs(action: Action) -> bool:
-    return action.forced is None and action.kind not in (ActionKind.KEEP, ActionKind.PLACE)
 
 
 def _end(course: _Course, action: Action | None, now: float) -> float:

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from gangplan.domain.plan import RoundResult
 from gangplan.domain.round import Round
-from gangplan.engine.budget import Budget
-from gangplan.engine.practice import compile_loops
-from gangplan.engine.round import plan_round
 from gangplan.planning.policies.protocol import How
 
 NAME = "myopic"
@@ -29,9 +26,7 @@ class Myopic:
 
     def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
         """See :meth:`RoundPolicy.decide`."""
-        compile_loops()
-        budget = Budget(self.how.time_budget_seconds)
-        return plan_round(round_, self.how.parameters(before), runner=self.how.runner, budget=budget)
+        return self.how.plan(round_, before)
 
 
 def make(how: How) -> Myopic:

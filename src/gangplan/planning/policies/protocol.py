@@ -7,7 +7,10 @@ from typing import Protocol
 
 from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
+from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import Pipeline, PlanParameters
+from gangplan.engine.practice import compile_loops
+from gangplan.engine.round import plan_round
 from gangplan.engine.runner import Runner
 
 
@@ -50,6 +53,18 @@ class How:
         if self.time_budget_seconds is None:
             return asked
         return replace(asked, time_budget_seconds=self.time_budget_seconds)
+
+    def plan(
+        self, round_: Round, before: RoundResult | None, *, look_ahead_share: float = 0.0
+    ) -> RoundResult:
+        """The engine's answer, asked for by :meth:`parameters`; loops are compiled before its clock runs."""
+        compile_loops()
+        return plan_round(
+            round_,
+            self.parameters(before, look_ahead_share=look_ahead_share),
+            runner=self.runner,
+            budget=Budget(self.time_budget_seconds),
+        )
 
 
 class RoundPolicy(Protocol):

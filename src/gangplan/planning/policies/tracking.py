@@ -6,9 +6,6 @@ from dataclasses import dataclass, replace
 
 from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
-from gangplan.engine.budget import Budget
-from gangplan.engine.practice import compile_loops
-from gangplan.engine.round import plan_round
 from gangplan.model.terms import switching
 from gangplan.planning.policies.protocol import How
 
@@ -37,15 +34,11 @@ class Tracking:
 
     def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
         """See :meth:`RoundPolicy.decide`."""
-        compile_loops()
         asked = round_.policy
         factor = 1.0 + asked.tracking_weight
         policy = replace(asked, switching_weight=asked.switching_weight * factor)
         round_ = replace(round_, policy=policy, outlook=None if before is None else before.outlook)
-        parameters = self.how.parameters(before, look_ahead_share=_SHARE)
-        found = plan_round(
-            round_, parameters, runner=self.how.runner, budget=Budget(self.how.time_budget_seconds)
-        )
+        found = self.how.plan(round_, before, look_ahead_share=_SHARE)
         return replace(found, plan=_as_asked(found.plan, factor))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gangplan.domain.job import Job
+from gangplan.domain.presets import PRESETS
 from gangplan.domain.round import Round
 from gangplan.errors import FieldViolation, InvalidInputError
 
@@ -73,6 +74,24 @@ class History:
     def devices(self) -> int:
         """Usable devices of the cluster."""
         return sum(node.usable_device_count for node in self.template.cluster.nodes)
+
+    def under(self, preset: str | None, field: str) -> History:
+        """The history under a preset's policy; as it is without one.
+
+        Args:
+            preset: name of the preset.
+            field: where it is named, for the error.
+
+        Raises:
+            InvalidInputError: there is none of that name.
+        """
+        if preset is None:
+            return self
+        if preset not in PRESETS:
+            there = ", ".join(sorted(PRESETS))
+            raise InvalidInputError([FieldViolation(field, f"{preset!r} is none; there are {there}")])
+        policy = PRESETS[preset].over(self.template.policy)
+        return replace(self, template=replace(self.template, policy=policy))
 
     def _violations(self) -> Iterator[FieldViolation]:
         seen: set[str] = set()
