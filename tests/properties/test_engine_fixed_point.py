@@ -37,6 +37,7 @@ def unhurried(round_: Round) -> Round:
 
     With a limit on disruptions the next round goes on where this one had to stop, and a job that may not be
     moved or resized, or is left alone for a time, may, once it is stopped, start anywhere and in any size.
+    One that has a claim must start there, and is as free as others a round later.
     """
 
     def free(old: Job) -> Job:
@@ -47,7 +48,7 @@ def unhurried(round_: Round) -> Round:
     policy = replace(
         round_.policy, disruption_limit=None, minimum_run_seconds=0.0, disruption_limit_per_job_hour=None
     )
-    return replace(round_, jobs=tuple(map(free, round_.jobs)), policy=policy)
+    return replace(round_, jobs=tuple(map(free, round_.jobs)), policy=policy, claims=())
 
 
 small = rounds("small").map(unhurried)

@@ -115,11 +115,14 @@ def test_every_verified_choice_is_a_solution_of_the_programme(round_):
 
 
 def read(instance: Instance, plan: Plan, round_: Round) -> Assignment:
-    """Any plan as an assignment: for every start the option worth most of those that allow its place."""
+    """Any plan as an assignment: for every start the option worth most of those that allow its place.
+
+    A start on what a claim keeps for the job is no choice: the model takes it for a job that runs there.
+    """
     kept, placed = set(), {}
     for action in plan.actions:
         j = instance.job_index[action.job]
-        if action.kind is ActionKind.KEEP:
+        if action.kind is ActionKind.KEEP or (action.kind is ActionKind.PLACE and j in instance.placements):
             kept.add(j)
         elif action.placements:
             placed[j] = _placed(instance, j, action)
