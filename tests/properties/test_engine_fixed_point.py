@@ -68,7 +68,7 @@ def assert_settled(first: RoundResult, again: RoundResult) -> None:
 
 
 def hopeless(round_: Round) -> Job:
-    """Fits nowhere; of the median weight, so that no coefficient changes without fairness."""
+    """Fits nowhere; of the median weight, so that no coefficient changes where fairness has no power."""
     weights = round_.policy.priority_weights
     median = statistics.median(job.weight * weights.get(job.priority, 1.0) for job in round_.jobs)
     group = TaskGroup("worker", 10_000, (10_000,), 1)
@@ -88,7 +88,7 @@ def test_after_a_finished_plan_the_next_one_disrupts_nobody(backend, round_):
 @drawn
 @given(small)
 def test_nor_does_it_when_a_job_that_fits_nowhere_comes_along(round_):
-    round_ = replace(round_, policy=replace(round_.policy, fairness_power=0.0))
+    round_ = replace(round_, policy=replace(round_.policy, fairness_power=0.0, queue_fairness_power=0.0))
     first = planned(round_)
     if closed(first):
         after = apply(round_, first.plan)

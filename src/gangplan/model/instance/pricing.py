@@ -40,6 +40,7 @@ class Pricing:
         mine = [jobs[j] for j in first]
         self._placed = now_placed
         self._kept = np.array(sorted(now_placed), dtype=np.int64)
+        self._runs = np.array([mine[c].running is not None for c in sorted(now_placed)], dtype=np.bool_)
         self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
         self._first = np.array(first, dtype=np.int64)
         self._weights = weights
@@ -88,7 +89,7 @@ class Pricing:
             np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
             np.array([self._price(self._held_by_type(p)) for p in placed], dtype=np.float64),
             np.zeros(len(kept)),
-            stays=True,
+            self._runs,
         )
         idle = np.zeros(len(self._size))
         idle[kept] = self._worth(
@@ -122,15 +123,14 @@ class Pricing:
         wider_than_preferred: BoolArray,
         price: FloatArray,
         lost_device_seconds: FloatArray,
-        *,
-        stays: bool = False,
+        stays: BoolArray | None = None,
     ) -> FloatArray:
         jobs = self._first[classes]
         full_value = self._size[classes] ** self._policy.size_exponent
         fair_value = full_value * self._weights.earned(jobs, relative)
         most_paid = np.full(len(classes), np.inf)
-        if stays and self._policy.cost_weight:
-            most_paid = fair_value / self._policy.cost_weight
+        if stays is not None and self._policy.cost_weight:
+            most_paid[stays] = fair_value[stays] / self._policy.cost_weight
         table = OptionTable(
             value=full_value * relative,
             fair_value=fair_value,
