@@ -5,7 +5,8 @@
     GangplanError
     ├── InvalidInputError          the caller's input breaks the contract
     │   ├── UnsupportedFieldError  a field whose behaviour is not built yet
-    │   └── ScenarioError          a scenario file cannot be read (carries file and line)
+    │   ├── ScenarioError          a scenario file cannot be read (carries file and line)
+    │   └── TraceError             a trace cannot be read (carries file and line)
     ├── UnknownSolverError         no backend of that name, or it is not installed
     ├── UnknownProposerError       no proposer of that name is installed
     ├── BackendError               a solver crashed, lied, or gave no usable answer
@@ -68,6 +69,12 @@ class ScenarioError(InvalidInputError):
     """A scenario file cannot be read; the violations carry file and line."""
 
     reason = "INVALID_SCENARIO"
+
+
+class TraceError(InvalidInputError):
+    """A trace cannot be read; the violations carry file and line."""
+
+    reason = "INVALID_TRACE"
 
 
 class UnknownSolverError(GangplanError):

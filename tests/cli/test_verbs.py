@@ -67,6 +67,9 @@ def test_version(gangplan: Any) -> None:
         ["scenario"],
         ["scenario", "expand"],
         ["import", "openb"],
+        ["import", "gavel"],
+        ["trace"],
+        ["trace", "describe"],
     ],
 )
 def test_help_names_the_verb_and_its_options(gangplan: Any, words: list[str]) -> None:

@@ -1,17 +1,18 @@
-"""``gangplan import``: public traces as scenario files."""
+"""``gangplan import``: public traces as trace files, and openb as a scenario, too."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gangplan.cli.exits import explained, say
 
-HELP = "Turn a public trace into a scenario file."
+HELP = "Turn a public trace into a trace file (.jsonl), or openb into a scenario."
 
 
 class FractionalChoice(Enum):
@@ -33,7 +34,12 @@ def openb(
     *,
     to: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Scenario file to write.", show_default="standard output"),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Scenario to write (.yaml), or trace of the pods with their times (.jsonl).",
+            show_default="standard output",
+        ),
     ] = None,
     fractional: Annotated[
         FractionalChoice,
@@ -52,6 +58,10 @@ def openb(
     from gangplan.adapters.traces.openb import Fractional, find_lists, import_openb
     from gangplan.planning.scenario import dumps
 
+    if to is not None and {".jsonl", ".JSONL"} & set(to.suffixes):
+        pods = find_lists(files[0], nodes=node_list, pods=pod_list)[1] if files[0].is_dir() else files[0]
+        _convert("openb", [pods], to, skip_wrong=False)
+        return
     if len(files) == 1 and files[0].is_dir():
         lists: tuple[Path | None, Path | None] = find_lists(files[0], nodes=node_list, pods=pod_list)
     else:
@@ -91,4 +101,55 @@ def _by_header(files: list[Path]) -> tuple[Path | None, Path | None]:
     return found.get("node"), found.get("pod")
 
 
-VERBS = (openb,)
+def _verb(name: str, about: str) -> Callable[..., Any]:
+    """The command that converts what a reader reads."""
+
+    def convert(
+        files: Annotated[
+            list[Path], typer.Argument(metavar="PATH...", help="The files or folders that it reads.")
+        ],
+        *,
+        to: Annotated[
+            Path | None,
+            typer.Option(
+                "--output",
+                "-o",
+                help="Trace file to write (.jsonl, .jsonl.gz).",
+                show_default="standard output",
+            ),
+        ] = None,
+        skip_wrong: Annotated[
+            bool, typer.Option("--skip-wrong", help="Leave out lines that are wrong, and count them.")
+        ] = False,
+    ) -> None:
+        _convert(name, files, to, skip_wrong=skip_wrong)
+
+    convert.__name__, convert.__doc__ = name, f"{about[:1].upper()}{about[1:]}."
+    return explained(convert)
+
+
+def _convert(name: str, files: list[Path], to: Path | None, *, skip_wrong: bool) -> None:
+    from gangplan.adapters.traces import records
+    from gangplan.planning.trace.ledger import Ledger
+    from gangplan.planning.trace.lines import line_of, write_records
+
+    ledger = Ledger(skip_wrong=skip_wrong)
+    found = records(name, files, ledger)
+    if to is None:
+        sys.stdout.writelines(map(line_of, found))
+    else:
+        write_records(found, to)
+    for line in ledger.lines():
+        say(line)
+    for violation in ledger.wrong:
+        say(f"wrong: {violation}")
+    if to is not None:
+        say(f"wrote {to}")
+
+
+def verbs() -> tuple[Callable[..., Any], ...]:
+    """One for every reader."""
+    from gangplan.adapters.traces import describe
+
+    others = (_verb(name, about) for name, about in describe().items() if name != "openb")
+    return (openb, *others)

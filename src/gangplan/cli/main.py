@@ -69,6 +69,7 @@ def application(verb: str | None = None) -> typer.Typer:
         simulate,
         solve,
         solvers,
+        trace,
     )
 
     app = _typer(help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.")
@@ -104,9 +105,15 @@ def application(verb: str | None = None) -> typer.Typer:
     for command in verbs:
         name = command.__name__
         app.command(name, help=command.__doc__)(command if verb in (None, name) else _never_called)
-    for name, group in (("scenario", scenario), ("import", import_trace), ("bench", bench)):
-        inner = _typer(help=group.HELP)
-        for command in group.VERBS if verb in (None, name) else ():
+    groups: tuple[tuple[str, str, Callable[[], tuple[Callable[..., Any], ...]]], ...] = (
+        ("scenario", scenario.HELP, lambda: scenario.VERBS),
+        ("import", import_trace.HELP, import_trace.verbs),
+        ("trace", trace.HELP, lambda: trace.VERBS),
+        ("bench", bench.HELP, lambda: bench.VERBS),
+    )
+    for name, about, verbs_of in groups:
+        inner = _typer(help=about)
+        for command in verbs_of() if verb in (None, name) else ():
             inner.command(command.__name__)(command)
         inner.callback()(_never_called)  # a single verb stays a word of its own
         app.add_typer(inner, name=name)
