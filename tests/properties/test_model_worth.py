@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.domain.cluster import AcceleratorType
-from gangplan.domain.job import Job
+from gangplan.domain.job import DeadlineKind, Job
 from gangplan.domain.plan import ActionKind, Claim, Plan, TerminationReason
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import Instance, build_instance
@@ -121,6 +121,30 @@ def test_a_start_on_a_claim_is_paid_for_in_full():
     worth = instance.offset + float(instance.keep_gain[instance.class_of_job[0]])
     assert worth == pytest.approx(judged.objective)
     assert judged.objective == pytest.approx(1.0 - 1.2)
+
+
+def test_a_doomed_job_that_runs_at_no_speed_is_worth_nothing_to_both():
+    """It is spread wider than it prefers, which would cost another job; it may not be stopped yet."""
+    nodes = [node("a", "H100", 1), node("b", "H100", 1)]
+    useless = {("H100", 1, "node"): 2.0, ("H100", 2, "node"): 2.0}
+    spread = job(
+        "j",
+        group(count=2, profile="useless"),
+        running=(at("a", [0]), at("b", [0])),
+        preferred="node",
+        work_left=1e6,
+        deadline=2_000.0,
+        deadline_kind=DeadlineKind.STRICT,
+    )
+    spread = replace(spread, running=replace(spread.running, minimum_run_until=1_600.0))
+    round_ = round_of(nodes, [spread], profiles={"useless": useless}, now=1_000.0)
+    instance = build_instance(round_)
+    decided = keep_and_fill(instance)
+    judged = verify(round_, make_plan(instance, decided))
+    assert round_facts(round_).jobs["j"].doomed
+    assert judged.outcomes["j"].throughput == 0.0
+    worth = instance.offset + float(instance.keep_gain[instance.class_of_job[0]])
+    assert worth == judged.objective == 0.0
 
 
 @drawn

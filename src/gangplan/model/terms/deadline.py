@@ -81,14 +81,19 @@ def _delay(outcome: Outcome) -> float:
 
 
 def lost(outcome: Outcome, facts: RoundFacts) -> bool:
-    """Whether a job that runs cannot meet its strict deadline any more after a round of this."""
+    """Whether a job cannot meet its strict deadline any more after a round of this.
+
+    One that runs at no speed at all loses no deadline by it that was not lost before.
+    """
     job = outcome.job
     if job.deadline_kind is not DeadlineKind.STRICT or job.deadline is None or job.work_left is None:
         return False
+    if facts.jobs[job.name].doomed:
+        return True
     if outcome.relative_throughput <= 0:
         return False
     time, length = job.deadline - facts.round.now, facts.round.round_seconds
     done = outcome.throughput * max(0.0, min(length, time) - _delay(outcome))
     if time > length:
         done += facts.throughput.best(job.component) * (time - length)
-    return facts.jobs[job.name].doomed or job.work_left * (1 - TOLERANCE) > done
+    return job.work_left * (1 - TOLERANCE) > done
