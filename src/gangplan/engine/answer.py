@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from gangplan.domain.plan import (
@@ -69,6 +69,50 @@ def answer(
         seed=parameters.seed,
         verified=True,
         warm_start=warm_start,
+        outlook=judge.instance.round.outlook,
+    )
+
+
+def tell_better(
+    judge: Judge, parameters: PlanParameters, floor: Candidate, on_better: Callable[[RoundResult], None]
+) -> None:
+    """Tell of the best plan so far, and from now on of every better one."""
+
+    def tell(judge: Judge, candidate: Candidate) -> None:
+        on_better(interim(judge, parameters, candidate, floor.value))
+
+    tell(judge, judge.best or floor)
+    judge.on_better = tell
+
+
+def interim(
+    judge: Judge, parameters: PlanParameters, candidate: Candidate, keep_and_fill: float
+) -> RoundResult:
+    """A plan on the way, complete but for why others wait, which is looked for once, at the end.
+
+    Args:
+        judge: of the plan.
+        parameters: of the round.
+        candidate: the plan, verified.
+        keep_and_fill: value of the plan that keeps everything and fills what is free.
+    """
+    quality = measure(candidate, judge.bound, keep_and_fill)
+    verdicts = not_attempted(judge.instance, candidate.assignment)
+    return RoundResult(
+        plan=_priced(candidate),
+        verdicts=_dated(verdicts, judge.instance.round),
+        notices=(),
+        quality=quality,
+        reason=TerminationReason.OPTIMAL
+        if quality.relative_gap <= OPTIMAL_GAP
+        else TerminationReason.FEASIBLE,
+        limit=TerminationLimit.NONE,
+        detail=f"on the way: {candidate.name}",
+        stages=tuple(judge.stages),
+        seconds_by_phase={**judge.budget.seconds_by_phase, "total": judge.budget.elapsed},
+        pipeline="greedy" if parameters.pipeline == "greedy" else "full",
+        seed=parameters.seed,
+        verified=True,
         outlook=judge.instance.round.outlook,
     )
 

@@ -54,6 +54,7 @@ class Judge:
         facts: the verifier's constants of the round.
         budget: for the times of the stages.
         on_stage: called with every stage, as soon as it is known.
+        on_better: called with this judge and every candidate that is better than all before it.
         cancellation: of the round.
         work: counters of work done, which grow with a round's size and not with a machine's slowness.
         best: the best verified candidate so far.
@@ -76,6 +77,7 @@ class Judge:
     slowest_seconds: float = 0.0
     rejected: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    on_better: Callable[[Judge, Candidate], None] | None = None
     _writer: PlanWriter = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -136,9 +138,12 @@ class Judge:
             self._stage(name, None)
             return None
         candidate = Candidate(name, assignment, plan, verification)
-        if self.best is None or candidate.value > self.best.value:
+        better = self.best is None or candidate.value > self.best.value
+        if better:
             self.best = candidate
         self._stage(name, candidate.value)
+        if better and self.on_better is not None:
+            self.on_better(self, candidate)
         return candidate
 
     def _stage(self, name: str, value: float | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gangplan.domain.plan import RoundResult, Stage
 from gangplan.domain.round import Round
-from gangplan.engine.answer import answer
+from gangplan.engine.answer import answer, tell_better
 from gangplan.engine.ask import Asking
 from gangplan.engine.branch import branch
 from gangplan.engine.budget import Budget
@@ -41,6 +41,7 @@ def plan_round(
     budget: Budget | None = None,
     cancellation: Cancellation | None = None,
     on_stage: Callable[[Stage], None] | None = None,
+    on_better: Callable[[RoundResult], None] | None = None,
 ) -> RoundResult:
     """Plan one round; Python's collector of cycles waits until it is planned.
 
@@ -52,6 +53,10 @@ def plan_round(
             from now.
         cancellation: to stop earlier, from another thread; the best plan so far is returned.
         on_stage: called with every candidate plan's stage as soon as it is verified.
+        on_better: called with every plan that is better than all before it, verified and as a whole result;
+            the first one keeps everything and fills what is free. Under tiers only plans of the last stage
+            are told. What is returned may be worth a little less than the last one, where something was taken
+            back that has no proved gain.
 
     Returns:
         The best verified plan found, with its bound, gaps, and a verdict for every job without a placement.
@@ -89,6 +94,8 @@ def plan_round(
     asking = Asking(judge, parameters, runner, cancellation)
     staged = decide_tiers(judge, asking, floor)
     judge, floor = staged.judge, staged.floor
+    if on_better is not None:
+        tell_better(judge, parameters, floor, on_better)
     with budget.phase("greedy"):
         priced = None if judge.hurried else price_greedy(instance, prices)
     holding = Holding(judge, floor)
