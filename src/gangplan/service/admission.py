@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter
+from dataclasses import dataclass, field
 
 from gangplan.errors import OverloadedError
 
@@ -12,8 +13,22 @@ _LEAST_RETRY_SECONDS = 0.1
 _MEMORY = 0.8  # share of the past in the running mean of how long a slot is held
 
 
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """A call that waits."""
+
+    caller: str
+    key: str
+    ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
 class Admission:
-    """Hands out slots, first come first served. Lives on one event loop.
+    """Hands out slots. Lives on one event loop.
+
+    A slot goes to the caller with the fewest calls running, among those to the one that was served longest
+    ago, and to that caller's first call; so one with a hundred calls and one with a single call take turns.
+    A full queue makes room for a caller that has fewer calls in it: the last call of the one with the most is
+    refused. Calls with the same key run one after the other.
 
     Args:
         slots: calls that may run at a time.
@@ -23,57 +38,60 @@ class Admission:
     def __init__(self, slots: int, queue: int) -> None:
         self._slots = slots
         self._queue = queue
-        self._running = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: list[_Turn] = []
+        self._running: Counter[str] = Counter()
+        self._keys: set[str] = set()
+        self._served: dict[str, int] = {}
+        self._number = 0
         self._held_seconds = 1.0
 
     @property
     def running(self) -> int:
         """Slots in use."""
-        return self._running
+        return self._running.total()
 
     @property
     def waiting(self) -> int:
         """Calls in the queue."""
         return len(self._waiting)
 
-    def refuse_when_full(self) -> None:
+    def refuse_when_full(self, caller: str = "") -> None:
         """Refuse a call for which there is neither a slot nor a place in the queue.
 
         Raises:
-            OverloadedError: both are full.
+            OverloadedError: both are full, and nobody has to make room.
         """
-        if self._running >= self._slots and len(self._waiting) >= self._queue:
-            message = f"{self._running} calls are running and {len(self._waiting)} wait, the most allowed"
-            raise OverloadedError(message, self.retry_after_seconds)
+        if self.running >= self._slots and self._is_full() and self._greediest(caller) is None:
+            raise self._too_many()
 
-    async def enter(self, patience: float | None = None) -> Slot:
+    async def enter(self, patience: float | None = None, *, caller: str = "", key: str = "") -> Slot:
         """Wait for a slot.
 
         Args:
             patience: longest wait in seconds; None: as long as it takes.
+            caller: who calls.
+            key: what the call is about; empty: nothing that others may be about, too.
 
         Raises:
             OverloadedError: the queue is full, or patience ran out.
         """
-        if self._running < self._slots and not self._waiting:
-            self._running += 1
-            return Slot(self)
-        self.refuse_when_full()
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        turn = _Turn(caller, key)
         self._waiting.append(turn)
+        self._hand_out()
+        if not turn.ready.done() and len(self._waiting) > self._queue:
+            self._make_room(turn)
         try:
-            await asyncio.wait_for(turn, patience)
+            await asyncio.wait_for(turn.ready, patience)
         except TimeoutError as error:
             self._leave_queue(turn)
-            message = f"no slot became free within {patience:.3g} s; {self._running} calls are running"
+            message = f"no slot became free within {patience:.3g} s; {self.running} calls are running"
             raise OverloadedError(message, self.retry_after_seconds) from error
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._release()  # the slot came at the very moment the caller left
+            if turn.ready.done() and not turn.ready.cancelled() and turn.ready.exception() is None:
+                self._release(turn)  # the slot came at the very moment the caller left
             self._leave_queue(turn)
             raise
-        return Slot(self)
+        return Slot(self, turn)
 
     @property
     def retry_after_seconds(self) -> float:
@@ -81,30 +99,76 @@ class Admission:
         rounds = (len(self._waiting) + 1) / self._slots
         return max(_LEAST_RETRY_SECONDS, rounds * self._held_seconds)
 
-    def _leave_queue(self, turn: asyncio.Future[None]) -> None:
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= self._queue
+
+    def _too_many(self) -> OverloadedError:
+        message = f"{self.running} calls are running and {len(self._waiting)} wait, the most allowed"
+        return OverloadedError(message, self.retry_after_seconds)
+
+    def _greediest(self, caller: str) -> str | None:
+        """Who has to make room for ``caller``; None: nobody has more calls in the queue than it would."""
+        counts = Counter(turn.caller for turn in self._waiting)
+        if not counts:
+            return None
+        other, most = counts.most_common(1)[0]
+        return other if most > counts[caller] + 1 else None
+
+    def _make_room(self, turn: _Turn) -> None:
+        """Refuse the last call of the greediest caller, or ``turn``."""
+        self._waiting.remove(turn)
+        greediest = self._greediest(turn.caller)
+        if greediest is None:
+            turn.ready.set_exception(self._too_many())
+            return
+        last = next(other for other in reversed(self._waiting) if other.caller == greediest)
+        self._waiting.remove(last)
+        last.ready.set_exception(self._too_many())
+        self._waiting.append(turn)
+
+    def _leave_queue(self, turn: _Turn) -> None:
         if turn in self._waiting:
             self._waiting.remove(turn)
 
-    def _release(self, held_seconds: float | None = None) -> None:
+    def _hand_out(self) -> None:
+        """Give free slots to those whose turn it is."""
+        while self.running < self._slots:
+            ready = [turn for turn in self._waiting if not turn.key or turn.key not in self._keys]
+            if not ready:
+                return
+            turn = min(ready, key=lambda each: (self._running[each.caller], self._served.get(each.caller, 0)))
+            self._waiting.remove(turn)
+            if turn.ready.done():
+                continue
+            self._number += 1
+            self._served[turn.caller] = self._number
+            self._running[turn.caller] += 1
+            if turn.key:
+                self._keys.add(turn.key)
+            turn.ready.set_result(None)
+
+    def _release(self, turn: _Turn, held_seconds: float | None = None) -> None:
         if held_seconds is not None:
             self._held_seconds = _MEMORY * self._held_seconds + (1 - _MEMORY) * held_seconds
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)  # the slot passes on; the number running stays
-                return
-        self._running -= 1
+        self._running[turn.caller] -= 1
+        if not self._running[turn.caller]:
+            del self._running[turn.caller]
+            if all(other.caller != turn.caller for other in self._waiting):
+                self._served.pop(turn.caller, None)  # who comes back later is a newcomer
+        self._keys.discard(turn.key)
+        self._hand_out()
 
 
 class Slot:
     """The right to run; :meth:`release` gives it back, once."""
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, turn: _Turn) -> None:
         self._admission: Admission | None = admission
+        self._turn = turn
         self._since = time.monotonic()
 
     def release(self) -> None:
         """Give the slot to the next in the queue."""
         admission, self._admission = self._admission, None
         if admission is not None:
-            admission._release(time.monotonic() - self._since)
+            admission._release(self._turn, time.monotonic() - self._since)
