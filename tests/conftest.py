@@ -21,6 +21,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+os.environ.setdefault("GANGPLAN_SESSIONS", "memory")  # for services of tests' own: no file in the user's home
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 

@@ -14,6 +14,10 @@
     ├── NoVerifiedPlanError        not even keeping everything passes the verifier: a bug
     ├── BrokenPlanError            a policy's plan breaks a rule
     ├── OverloadedError            too many calls; try again later
+    ├── SessionError               a session is not what the caller takes it for
+    │   ├── UnknownSessionError    there is none of that id, or no longer
+    │   └── ResyncRequiredError    it is at another revision, or has another content
+    ├── SessionStoreError          what a session is kept in cannot be read or written now
     ├── TooManyPlansError          a round is too large to be enumerated
     └── ServiceError               a gRPC call failed (client side)
 
@@ -127,6 +131,26 @@ class OverloadedError(GangplanError):
         super().__init__(message)
 
 
+class SessionError(GangplanError):
+    """A session is not what the caller takes it for: open a new one with a snapshot."""
+
+    reason = "RESYNC_REQUIRED"
+
+
+class UnknownSessionError(SessionError):
+    """There is no session of that id, or no longer."""
+
+
+class ResyncRequiredError(SessionError):
+    """The session is at another revision, has another content, or was changed by somebody else meanwhile."""
+
+
+class SessionStoreError(GangplanError):
+    """What a session is kept in cannot be read or written now; nothing was changed. Try again."""
+
+    reason = "SESSION_STORE_UNAVAILABLE"
+
+
 class TooManyPlansError(GangplanError):
     """A round has more plans than an enumeration may look at."""
 
@@ -134,11 +158,28 @@ class TooManyPlansError(GangplanError):
 
 
 class ServiceError(GangplanError):
-    """A gRPC call failed; ``code`` is the status code's name, ``violations`` what the server refused."""
+    """A gRPC call failed.
+
+    Attributes:
+        code: the status code's name.
+        violations: what the server refused, by field.
+        service_reason: the server's machine-readable reason; empty when it gave none.
+        retry_after_seconds: when the server says to try again; None: it did not say.
+    """
 
     reason = "SERVICE"
 
-    def __init__(self, message: str, code: str, violations: Sequence[FieldViolation] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        code: str,
+        violations: Sequence[FieldViolation] = (),
+        *,
+        service_reason: str = "",
+        retry_after_seconds: float | None = None,
+    ) -> None:
         self.code = code
         self.violations = tuple(violations)
+        self.service_reason = service_reason
+        self.retry_after_seconds = retry_after_seconds
         super().__init__(message)

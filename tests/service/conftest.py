@@ -89,6 +89,7 @@ class InstantPlanner:
         budget: Budget,
         cancellation: Cancellation,
         on_stage: Callable[[Stage], None] | None = None,
+        on_better: Callable[[RoundResult], None] | None = None,
     ) -> RoundResult:
         del budget, cancellation, on_stage
         self.asked.append(parameters)
@@ -118,6 +119,7 @@ class SlowPlanner(InstantPlanner):
         budget: Budget,
         cancellation: Cancellation,
         on_stage: Callable[[Stage], None] | None = None,
+        on_better: Callable[[RoundResult], None] | None = None,
     ) -> RoundResult:
         self.left.append(budget.remaining)
         self.begun.release()
@@ -143,6 +145,7 @@ class FailingPlanner(InstantPlanner):
         budget: Budget,
         cancellation: Cancellation,
         on_stage: Callable[[Stage], None] | None = None,
+        on_better: Callable[[RoundResult], None] | None = None,
     ) -> RoundResult:
         raise self.error
 

@@ -218,7 +218,8 @@ def test_the_walk_goes_everywhere() -> None:
                 todo.append(inner)
     walked = {case.field.containing_type for case in EVERY}
     empty = {kind for kind in met if not kind.fields or kind.GetOptions().map_entry}
-    assert {kind.full_name for kind in met - walked - empty} == set()
+    # A round on a session is read by another reader, and that refuses what is the session's.
+    assert {kind.full_name for kind in met - walked - empty} == {"gangplan.v1.SessionRound"}
     assert len(EVERY) > 400
 
 

@@ -47,7 +47,7 @@ def service(*words: str, environment: Mapping[str, str] = _NOTHING) -> Iterator[
         ServiceFailedError: it does not get ready in time; the message says why.
     """
     began = time.perf_counter()
-    serve = ["serve", "--port", "0", "--slots", "1", "--log-level", "warning"]
+    serve = ["serve", "--port", "0", "--slots", "1", "--log-level", "warning", "--sessions", "memory"]
     serve += ["--max-message-mib", str(MESSAGE_MEBIBYTES), "--grace", "1", *words]
     process = subprocess.Popen(
         [sys.executable, "-m", "gangplan.cli.main", *serve],

@@ -60,7 +60,8 @@ def service() -> Iterator[str]:
         ServiceFailedError: it does not get ready in time, or does not stop in time with exit code 0.
     """
     began = time.monotonic()
-    command = [sys.executable, "-m", "gangplan.cli.main", "serve", "--port", "0", "--log-level", "warning"]
+    serve = ["serve", "--port", "0", "--log-level", "warning", "--sessions", "memory"]
+    command = [sys.executable, "-m", "gangplan.cli.main", *serve]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         address = address_of(process, START_SECONDS, STOP_SECONDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,6 +43,20 @@ def serve(
             max=65535,
         ),
     ] = None,
+    sessions: Annotated[
+        str,
+        typer.Option(
+            help="Where sessions are kept: an SQLite file, or `memory`, gone with the service. Without it,"
+            " gangplan/sessions.db in the user's folder for state.",
+            envvar="GANGPLAN_SESSIONS",
+        ),
+    ] = "",
+    session_hours: Annotated[
+        float,
+        typer.Option(
+            help="How long a session is kept unused, hours.", envvar="GANGPLAN_SESSION_HOURS", min=0.001
+        ),
+    ] = 1.0,
     worker_memory_mib: Annotated[
         int | None,
         typer.Option(
@@ -68,10 +84,20 @@ def serve(
         queue=queue,
         grace_seconds=grace,
         metrics_port=metrics_port,
+        sessions=None if sessions == "memory" else sessions or str(_sessions_file()),
+        session_seconds=session_hours * 3600.0,
         worker_memory_bytes=None if worker_memory_mib is None else worker_memory_mib * MEBIBYTE,
     )
     try:
         run(options, lambda address: print(address, flush=True))
     except OSError as error:
-        say(f"error: {error}. Choose another with --port, or 0 for a free one.")
+        hint = "--sessions FILE" if "sessions" in str(error) else "--port, or 0 for a free one"
+        say(f"error: {error}. Choose another with {hint}.")
         raise typer.Exit(Exit.INVALID_INPUT) from error
+
+
+def _sessions_file() -> Path:
+    """Where state of the user's programs belongs (XDG Base Directory Specification 0.8)."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    folder = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
+    return folder / "gangplan" / "sessions.db"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gangplan.domain.plan import Stage
+from gangplan.domain.plan import RoundResult, Stage
 from gangplan.engine.runner import Cancellation
 
 
@@ -18,6 +18,8 @@ class Call:
         started: ``time.monotonic()`` when the call came in.
         deadline: ``time.monotonic()`` after which the caller no longer listens; None: never.
         cancellation: given when the caller gives up.
+        caller: who calls; empty: this process.
+        on_better: called with every better plan as a whole result; None: nobody wants to know.
         on_stage: called with every candidate plan's stage; None: nobody wants to know.
     """
 
@@ -25,6 +27,8 @@ class Call:
     deadline: float | None = None
     cancellation: Cancellation = field(default_factory=Cancellation)
     on_stage: Callable[[Stage], None] | None = None
+    on_better: Callable[[RoundResult], None] | None = None
+    caller: str = ""
 
     def end(self, time_budget: float, *, margin: float) -> float:
         """``time.monotonic()`` at which the answer must be there.

@@ -1,11 +1,12 @@
-"""Around every unary call: a request id, one log line, metrics, and INTERNAL as the last resort."""
+"""Around every call: a request id, one log line, metrics, and INTERNAL as the last resort."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import grpc
@@ -20,13 +21,20 @@ from gangplan.service.status import status_of
 REQUEST_ID = "x-request-id"
 """Metadata key under which a caller may bring an id of its own for the logs."""
 _LONGEST_ID = 128
+_SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
+    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
+    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
+    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
+    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
+}
+"""By whether requests and answers are streamed: where a handler has its behaviour, and what makes one."""
 _QUIET = ("/grpc.health.", "/grpc.reflection.")
 
 _log = get_logger(__name__)
 
 
 class ObservingInterceptor(grpc.aio.ServerInterceptor):
-    """Logs and counts every unary call; an error that nobody caught becomes INTERNAL and reveals nothing."""
+    """Logs and counts every call; an error that nobody caught becomes INTERNAL and reveals nothing."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -35,7 +43,7 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
         self._idle.set()
 
     async def idle(self) -> None:
-        """Wait until no unary call is in flight."""
+        """Wait until no call is in flight."""
         await self._idle.wait()
 
     async def intercept_service(  # noqa: D102 - gRPC's own
@@ -45,18 +53,36 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
         handler: Any = await continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or handler.unary_unary is None or method.startswith(_QUIET):
+        if handler is None or method.startswith(_QUIET):
             return handler  # type: ignore[no-any-return]
         incident = _request_id(handler_call_details)
+        shape = handler.request_streaming, handler.response_streaming
+        name, make = _SHAPES[shape]
+        behaviour: Any = getattr(handler, name)
 
-        async def observed(request: Any, context: Any) -> Any:
-            return await self._observe(handler.unary_unary, method, incident, request, context)
+        async def answered(request: Any, context: Any) -> Any:
+            async with self._observed(method, incident, request, context):
+                return await behaviour(request, context)
 
-        return grpc.unary_unary_rpc_method_handler(
-            observed, handler.request_deserializer, handler.response_serializer
+        async def streamed(request: Any, context: Any) -> AsyncIterator[Any]:
+            async with self._observed(method, incident, request, context):
+                answers = behaviour(request, context)
+                if not isinstance(answers, AsyncGenerator):
+                    await answers  # refused: there is nothing to stream
+                    return
+                async with contextlib.aclosing(answers):
+                    async for answer in answers:
+                        yield answer
+
+        observed = streamed if handler.response_streaming else answered
+        return make(  # type: ignore[no-any-return]
+            observed,
+            request_deserializer=handler.request_deserializer,
+            response_serializer=handler.response_serializer,
         )
 
-    async def _observe(self, behaviour: Any, method: str, incident: str, request: Any, context: Any) -> Any:
+    @contextlib.asynccontextmanager
+    async def _observed(self, method: str, incident: str, request: Any, context: Any) -> AsyncIterator[None]:
         metrics = self._metrics
         name = method.rpartition("/")[2]
         size = len(request) if isinstance(request, bytes) else 0
@@ -69,8 +95,8 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
         code = "OK"
         _log.debug("call begins", request_bytes=size)
         try:
-            return await behaviour(request, context)
-        except asyncio.CancelledError:
+            yield
+        except (asyncio.CancelledError, GeneratorExit):
             code = "CANCELLED"
             metrics.cancelled.inc()
             raise

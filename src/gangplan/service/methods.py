@@ -6,7 +6,7 @@ budget: gRPC's own decoding would run on the loop, and answer a broken message w
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
@@ -16,7 +16,18 @@ from grpc_status import rpc_status
 
 from gangplan.service.status import unimplemented
 
-Behaviour = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
+Behaviour = Callable[..., Any]
+"""Takes the request, or an iterator of requests where they are streamed, and the context; gives a promise of
+the answer, or an iterator of answers where they are streamed."""
+
+
+_MAKERS: Mapping[tuple[bool, bool], Any] = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, False): grpc.stream_unary_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
+"""By whether requests and answers are streamed."""
 
 
 def generic_handlers(
@@ -30,7 +41,7 @@ def generic_handlers(
             other method is answered with UNIMPLEMENTED.
 
     Raises:
-        ValueError: a method of ``built`` is not in the contract, or it streams.
+        ValueError: a method of ``built`` is not in the contract.
     """
     unknown = set(built)
     handlers = []
@@ -43,9 +54,8 @@ def generic_handlers(
                     method.full_name, client=method.client_streaming, server=method.server_streaming
                 )
                 continue
-            if method.client_streaming or method.server_streaming:
-                raise ValueError(f"{method.full_name} streams")
-            methods[method.name] = grpc.unary_unary_rpc_method_handler(behaviour)
+            make = _MAKERS[method.client_streaming, method.server_streaming]
+            methods[method.name] = make(behaviour)
             unknown.discard(method.full_name)
         handlers.append(grpc.method_handlers_generic_handler(service.full_name, methods))
     if unknown:
@@ -58,11 +68,5 @@ def _not_built(name: str, *, client: bool, server: bool) -> grpc.RpcMethodHandle
         status = rpc_status.to_status(unimplemented(name))
         await context.abort(status.code, status.details, status.trailing_metadata)
 
-    make: Any = {
-        (False, False): grpc.unary_unary_rpc_method_handler,
-        (False, True): grpc.unary_stream_rpc_method_handler,
-        (True, False): grpc.stream_unary_rpc_method_handler,
-        (True, True): grpc.stream_stream_rpc_method_handler,
-    }[client, server]
-    handler: grpc.RpcMethodHandler[Any, Any] = make(refuse)
+    handler: grpc.RpcMethodHandler[Any, Any] = _MAKERS[client, server](refuse)
     return handler

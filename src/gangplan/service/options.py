@@ -21,6 +21,10 @@ class ServerOptions:
         deadline_margin_seconds: taken off the gRPC deadline, for the way back.
         grace_seconds: how long calls in flight may go on after SIGTERM.
         metrics_port: port of the Prometheus endpoint, 0 takes a free one; None: no endpoint.
+        sessions: where sessions are kept, the path of an SQLite file; None: in memory, gone with the service.
+        most_sessions: sessions at a time.
+        session_seconds: how long a session is kept unused at most.
+        max_snapshot_bytes: largest snapshot, all chunks together.
         worker_memory_bytes: resident size at which a solver process is ended and replaced; None: no limit.
     """
 
@@ -32,4 +36,8 @@ class ServerOptions:
     deadline_margin_seconds: float = 0.05
     grace_seconds: float = 30.0
     metrics_port: int | None = None
+    sessions: str | None = None
+    most_sessions: int = 1000
+    session_seconds: float = 3600.0
+    max_snapshot_bytes: int = 16 * DEFAULT_MAX_MESSAGE_BYTES
     worker_memory_bytes: int | None = None

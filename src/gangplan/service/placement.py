@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-from google.protobuf.message import DecodeError, Message
+from typing import TYPE_CHECKING, Protocol
 
 from gangplan import __version__
 from gangplan.engine import proposers
@@ -16,20 +14,31 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.observe.rounds import log_round
 from gangplan.service.options import ServerOptions
+from gangplan.service.parsed import parsed
+from gangplan.service.session_calls import SessionCalls
+from gangplan.service.session_rounds import SessionRounds
+from gangplan.service.sessions.opened import open_sessions
+from gangplan.service.sessions.registry import Sessions
+from gangplan.service.sessions.store import MemoryStore
 from gangplan.service.wire import (
     planned_names,
     read_check_admission_request,
     read_round_request,
     read_validate_plan_request,
     write_admission,
+    write_notices,
     write_parameters,
     write_policy,
     write_result,
 )
+from gangplan.service.wire.fields import Fields
+from gangplan.service.wire.planned import refuse_planned
 from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from google.protobuf.message import Message
 
     from gangplan.domain.plan import RoundResult, Stage
     from gangplan.domain.round import Round
@@ -38,11 +47,10 @@ if TYPE_CHECKING:
     from gangplan.service.call import Call
 
 VERSION = f"gangplan {__version__}"
-_BUILT = ("PlanRound", "ValidatePlan", "CheckAdmission", "ListSolvers", "GetCapabilities")
+_BUILT = ("PlanRound", "StreamRound", "ValidatePlan", "CheckAdmission", "ListSolvers", "GetCapabilities")
+_BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession", "CloseSession")
 _DEFAULTS = PlanParameters()
 _LEAST_RESERVE_SECONDS = 0.005
-
-_M = TypeVar("_M", bound=Message)
 
 
 class Planner(Protocol):
@@ -55,10 +63,12 @@ class Planner(Protocol):
         budget: Budget,
         cancellation: Cancellation,
         on_stage: Callable[[Stage], None] | None = None,
+        on_better: Callable[[RoundResult], None] | None = None,
     ) -> RoundResult:
         """Plan a round within ``budget``; sooner when ``cancellation`` is given.
 
-        ``on_stage`` is called with every candidate plan's stage as soon as it is verified.
+        ``on_stage`` is called with every candidate plan's stage as soon as it is verified, ``on_better`` with
+        every better plan.
         """
         ...
 
@@ -78,19 +88,34 @@ class Placement:
         planner: plans the rounds.
         options: of the server; an in-process client has them too.
         metrics: where rounds are counted; None: nowhere.
+        sessions: of the service; None: kept in memory only.
     """
 
-    def __init__(self, planner: Planner, options: ServerOptions, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        planner: Planner,
+        options: ServerOptions,
+        metrics: Metrics | None = None,
+        sessions: Sessions | None = None,
+    ) -> None:
         self._planner = planner
+        self.session_calls = SessionCalls(sessions or Sessions(MemoryStore()))
+        self._session_rounds = SessionRounds(self.session_calls)
         self._options = options
         self._metrics = metrics
 
     @classmethod
     def with_workers(cls, options: ServerOptions, metrics: Metrics | None = None) -> Placement:
-        """With the engine and a solver worker for each slot, not yet warm."""
+        """With the engine and a solver worker for each slot, not yet warm.
+
+        Raises:
+            OSError: what sessions are kept in cannot be opened.
+        """
         from gangplan.service.planner import EnginePlanner
 
-        return cls(EnginePlanner(options.slots, metrics, options.worker_memory_bytes), options, metrics)
+        sessions = open_sessions(options)
+        planner = EnginePlanner(options.slots, metrics, options.worker_memory_bytes)
+        return cls(planner, options, metrics, sessions)
 
     def warm(self) -> None:
         """Get everything ready.
@@ -103,8 +128,9 @@ class Placement:
         self._planner.warm()
 
     def close(self) -> None:
-        """End the solver workers."""
+        """End the solver workers, and let go of the sessions."""
         self._planner.close()
+        self.session_calls.sessions.close()
 
     def parse_round(self, request: bytes) -> round_pb2.PlanRoundRequest:
         """Decode a PlanRoundRequest.
@@ -112,7 +138,7 @@ class Placement:
         Raises:
             InvalidInputError: the bytes are no such message.
         """
-        return _parsed(round_pb2.PlanRoundRequest, request)
+        return parsed(round_pb2.PlanRoundRequest, request)
 
     def parse_validation(self, request: bytes) -> placement_service_pb2.ValidatePlanRequest:
         """Decode a ValidatePlanRequest.
@@ -120,7 +146,7 @@ class Placement:
         Raises:
             InvalidInputError: the bytes are no such message.
         """
-        return _parsed(placement_service_pb2.ValidatePlanRequest, request)
+        return parsed(placement_service_pb2.ValidatePlanRequest, request)
 
     def seconds_left(self, request: Message, call: Call) -> float:
         """Seconds that the call may still take, never negative."""
@@ -135,18 +161,87 @@ class Placement:
 
         Raises:
             InvalidInputError: the request breaks the contract; every violation at once.
+            SessionError: the round is on a session that is not there, or another than the caller believes.
             UnknownProposerError: there is no such proposer.
             UnknownSolverError: there is no such solver.
         """
+        if request.validate_only:
+            return self._check_round(request)
         began = time.monotonic()
-        round_, parameters = read_round_request(request)
+        if request.HasField("session"):
+            return self._session_rounds.plan(
+                request,
+                call.caller,
+                lambda round_, parameters: self._planned(round_, parameters, call, began),
+            )
+        return self._planned(*read_round_request(request), call, began)
+
+    def parse_stream(self, request: bytes) -> placement_service_pb2.StreamRoundRequest:
+        """Decode a StreamRoundRequest.
+
+        Raises:
+            InvalidInputError: the bytes are no such message, or what is not in the round breaks the contract.
+        """
+        message = parsed(placement_service_pb2.StreamRoundRequest, request)
+        fields = Fields()
+        refuse_planned(message, "", fields)
+        if not message.HasField("round"):
+            fields.refuse("round", "must be set")
+        if message.round.validate_only:
+            fields.refuse("round.validate_only", "there is nothing to stream; ask PlanRound")
+        if message.resume_after < 0:
+            fields.refuse("resume_after", f"must be at least 0, and is {message.resume_after:,}")
+        fields.raise_violations()
+        return message
+
+    def stream_round(
+        self,
+        request: round_pb2.PlanRoundRequest,
+        call: Call,
+        tell: Callable[[Callable[[], Message]], None],
+    ) -> round_pb2.PlanRoundResponse:
+        """As :meth:`plan_round`; ``tell`` gets each better plan on the way, as a function that writes it."""
+        best = float("-inf")
+
+        def better(result: RoundResult) -> None:
+            nonlocal best
+            if result.quality.objective > best:
+                best = result.quality.objective
+                tell(lambda: write_result(result, request_id=request.request_id, version=VERSION))
+
+        try:
+            return self.plan_round(request, replace(call, on_better=better))
+        except InvalidInputError as error:
+            raise type(error)(
+                [FieldViolation(_within("round", each.field), each.description) for each in error.violations]
+            ) from error
+
+    def _check_round(self, request: round_pb2.PlanRoundRequest) -> round_pb2.PlanRoundResponse:
+        """Only read; say what is tolerated."""
+        from gangplan.model.instance.instance import build_instance
+        from gangplan.model.words.notices import notices
+
+        checked = round_pb2.PlanRoundRequest()
+        checked.CopyFrom(request)
+        checked.ClearField("validate_only")
+        if checked.HasField("session"):
+            round_ = self._session_rounds.read(checked).round
+        else:
+            round_, _ = read_round_request(checked)
+        return write_notices(notices(build_instance(round_)), request.request_id, VERSION)
+
+    def _planned(
+        self, round_: Round, parameters: PlanParameters, call: Call, began: float
+    ) -> round_pb2.PlanRoundResponse:
+        """Plan a round that was read since ``began``, and write the answer."""
         now = time.monotonic()
         read_seconds, before = now - began, now - call.started
         # Writing an answer takes an eighth to a quarter of the time in which its request was read.
         reserve = _LEAST_RESERVE_SECONDS + read_seconds / 2
         budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
         on_stage = None if call.on_stage is None else _later(call.on_stage, before)
-        result = self._planner.plan(round_, parameters, budget, call.cancellation, on_stage)
+        on_better = None if call.on_better is None else _later_as_well(call.on_better, before)
+        result = self._planner.plan(round_, parameters, budget, call.cancellation, on_stage, on_better)
         result = replace(
             result,
             seconds_by_phase={"read": read_seconds, **result.seconds_by_phase},
@@ -189,7 +284,7 @@ class Placement:
         Raises:
             InvalidInputError: the bytes are no such message.
         """
-        return _parsed(admission_pb2.CheckAdmissionRequest, request)
+        return parsed(admission_pb2.CheckAdmissionRequest, request)
 
     def check_admission(
         self, request: admission_pb2.CheckAdmissionRequest, call: Call
@@ -213,7 +308,7 @@ class Placement:
         """
         from gangplan_solvers import catalog
 
-        _parsed(placement_service_pb2.ListSolversRequest, request)
+        parsed(placement_service_pb2.ListSolversRequest, request)
         answer = placement_service_pb2.ListSolversResponse()
         for solver in catalog.describe():
             entry = answer.solvers.add(
@@ -237,13 +332,16 @@ class Placement:
         from gangplan.domain.policy import Policy
         from gangplan.domain.presets import PRESETS
 
-        _parsed(placement_service_pb2.GetCapabilitiesRequest, request)
+        parsed(placement_service_pb2.GetCapabilitiesRequest, request)
         return placement_service_pb2.GetCapabilitiesResponse(
             version=VERSION,
             default_policy=write_policy(Policy()),
             default_parameters=write_parameters(_DEFAULTS),
             planned=planned_names(),
-            methods=[f"gangplan.v1.PlacementService.{method}" for method in _BUILT],
+            methods=[
+                *(f"gangplan.v1.PlacementService.{method}" for method in _BUILT),
+                *(f"gangplan.v1.SessionService.{method}" for method in _BUILT_OF_SESSIONS),
+            ],
             maximum_request_bytes=self._options.max_message_bytes,
             maximum_concurrent_calls=self._options.slots + self._options.queue,
             proposers=proposers.names(),
@@ -259,14 +357,20 @@ class Placement:
         return call.end(time_budget, margin=self._options.deadline_margin_seconds)
 
 
+def _within(path: str, field: str) -> str:
+    return f"{path}.{field}" if field else path
+
+
 def _later(on_stage: Callable[[Stage], None], seconds: float) -> Callable[[Stage], None]:
     """Counts a stage's time from when the call came in, ``seconds`` before the budget began."""
     return lambda stage: on_stage(replace(stage, seconds=stage.seconds + seconds))
 
 
-def _parsed(kind: type[_M], encoded: bytes) -> _M:
-    try:
-        return kind.FromString(encoded)
-    except DecodeError as error:
-        description = f"the bytes are no {kind.DESCRIPTOR.full_name} message"
-        raise InvalidInputError([FieldViolation("", description)]) from error
+def _later_as_well(on_better: Callable[[RoundResult], None], seconds: float) -> Callable[[RoundResult], None]:
+    """The same for all stages of a plan on the way."""
+
+    def tell(result: RoundResult) -> None:
+        stages = tuple(replace(stage, seconds=stage.seconds + seconds) for stage in result.stages)
+        on_better(replace(result, stages=stages))
+
+    return tell

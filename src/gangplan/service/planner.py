@@ -54,6 +54,7 @@ class EnginePlanner:
         budget: Budget,
         cancellation: Cancellation,
         on_stage: Callable[[Stage], None] | None = None,
+        on_better: Callable[[RoundResult], None] | None = None,
     ) -> RoundResult:
         """Plan a round within the budget.
 
@@ -71,6 +72,7 @@ class EnginePlanner:
                 budget=budget,
                 cancellation=cancellation,
                 on_stage=on_stage,
+                on_better=on_better,
             )
         finally:
             self._count_replaced()

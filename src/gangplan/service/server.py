@@ -15,12 +15,14 @@ from grpc_reflection.v1alpha import reflection
 
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics, MetricsEndpoint
+from gangplan.service.answering import Answering
 from gangplan.service.health import HealthServicer
 from gangplan.service.interceptors import ObservingInterceptor
 from gangplan.service.methods import generic_handlers
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
 from gangplan.service.servicer import PlacementServicer
+from gangplan.service.session_servicer import SESSION_SERVICE, SessionServicer
 from gangplan.v1 import placement_service_pb2, planning_service_pb2, session_service_pb2
 
 _FILES = (
@@ -29,6 +31,7 @@ _FILES = (
     planning_service_pb2.DESCRIPTOR,
 )
 PLACEMENT_SERVICE = "gangplan.v1.PlacementService"
+_SERVING = (PLACEMENT_SERVICE, SESSION_SERVICE)
 _METADATA_BYTES = 64 * 1024
 
 _log = get_logger(__name__)
@@ -46,7 +49,11 @@ class Server:
         self._options = options or ServerOptions()
         self.metrics = Metrics()
         self._placement = placement or Placement.with_workers(self._options, self.metrics)
-        self._servicer = PlacementServicer(self._placement, self._options, self.metrics)
+        self._answering = Answering(self._options, self.metrics)
+        self._servicer = PlacementServicer(self._placement, self._answering)
+        self._sessions = SessionServicer(
+            self._placement.session_calls, self._answering, self._options.max_snapshot_bytes
+        )
         self._interceptor = ObservingInterceptor(self.metrics)
         self._health = HealthServicer()
         self._server: grpc.aio.Server | None = None
@@ -75,7 +82,9 @@ class Server:
                 ("grpc.so_reuseport", 0),
             ],
         )
-        server.add_generic_rpc_handlers(generic_handlers(_FILES, self._servicer.methods))
+        server.add_generic_rpc_handlers(
+            generic_handlers(_FILES, {**self._servicer.methods, **self._sessions.methods})
+        )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         names = [name for file in _FILES for name in (s.full_name for s in file.services_by_name.values())]
         reflection.enable_server_reflection([*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
@@ -89,10 +98,10 @@ class Server:
             _log.info("metrics", address=f"{options.host}:{self._metrics_endpoint.port}")
         await server.start()
         self._server = server
-        for name in ("", PLACEMENT_SERVICE):
+        for name in ("", *_SERVING):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         for name in names:
-            if name != PLACEMENT_SERVICE:
+            if name not in _SERVING:
                 await self._health.set(name, health_pb2.HealthCheckResponse.NOT_SERVING)
         self.address = f"{host}:{port}"
         _log.info("listening", address=self.address, slots=options.slots, queue=options.queue)
@@ -110,7 +119,7 @@ class Server:
         server, self._server = self._server, None
         if server is not None:
             await self._drain(server, grace)
-        self._servicer.close()
+        self._answering.close()
         await asyncio.to_thread(self._placement.close)
         if self._metrics_endpoint is not None:
             await asyncio.to_thread(self._metrics_endpoint.stop)

@@ -1,46 +1,28 @@
-"""The built calls on the event loop: admission, threads, cancellation and statuses."""
+"""The built calls of PlacementService on the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING
 
-import structlog
-from google.rpc import status_pb2  # type: ignore[import-untyped]
-from grpc_status import rpc_status
-
-from gangplan.errors import (
-    GangplanError,
-    InvalidInputError,
-    OverloadedError,
-    UnknownProposerError,
-    UnknownSolverError,
-)
-from gangplan.observe.logs import get_logger
-from gangplan.observe.metrics import Metrics
-from gangplan.service.admission import Admission
-from gangplan.service.call import Call
+from gangplan.errors import FieldViolation, GangplanError, InvalidInputError
+from gangplan.service.answering import Answering, AnswerTooLargeError, abort, call_of
 from gangplan.service.methods import Behaviour
-from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
-from gangplan.service.status import status_of, too_large
+from gangplan.service.remembered import Key
+from gangplan.service.session_calls import same_id_other_content
+from gangplan.service.streams import RETURN_SECONDS, Better, Stream
+from gangplan.v1 import placement_service_pb2
 
 if TYPE_CHECKING:
-    import grpc.aio
-    from google.protobuf.message import Message
-
-    Context = grpc.aio.ServicerContext[bytes, bytes]
+    from gangplan.service.answering import Context
+    from gangplan.service.call import Call
+    from gangplan.v1 import round_pb2
 
 _SERVICE = "gangplan.v1.PlacementService"
-_PATIENCE = 0.8
-"""Share of its time that a call may spend in the queue; the rest is enough for a first plan."""
-_SPARE_THREADS = 4
-
-_M = TypeVar("_M", bound="Message")
-_log = get_logger(__name__)
+_STREAMS_IN_MEMORY = 64
 
 
 class PlacementServicer:
@@ -48,24 +30,20 @@ class PlacementServicer:
 
     Args:
         placement: what the calls do.
-        options: of the server.
-        metrics: of the server.
+        answering: how calls are answered.
     """
 
-    def __init__(self, placement: Placement, options: ServerOptions, metrics: Metrics) -> None:
+    def __init__(self, placement: Placement, answering: Answering) -> None:
         self._placement = placement
-        self._options = options
-        self._metrics = metrics
-        self._admission = Admission(options.slots, options.queue)
-        self._threads = ThreadPoolExecutor(options.slots + _SPARE_THREADS, thread_name_prefix="gangplan")
-        metrics.queued.set_function(lambda: self._admission.waiting)
-        metrics.rounds_running.set_function(lambda: self._admission.running)
+        self._answering = answering
+        self._streams: OrderedDict[Key, Stream] = OrderedDict()
 
     @property
     def methods(self) -> Mapping[str, Behaviour]:
         """By full method name, what answers it."""
         return {
             f"{_SERVICE}.PlanRound": self.plan_round,
+            f"{_SERVICE}.StreamRound": self.stream_round,
             f"{_SERVICE}.ValidatePlan": self.validate_plan,
             f"{_SERVICE}.CheckAdmission": self.check_admission,
             f"{_SERVICE}.ListSolvers": self.list_solvers,
@@ -75,101 +53,104 @@ class PlacementServicer:
     async def plan_round(self, request: bytes, context: Context) -> bytes:
         """PlanRound: the best verified plan in time."""
         placement = self._placement
-        return await self._admitted(request, context, placement.parse_round, placement.plan_round)
+        return await self._answering.planned(
+            request, context, placement.parse_round, placement.seconds_left, placement.plan_round
+        )
+
+    async def stream_round(self, request: bytes, context: Context) -> AsyncIterator[bytes]:
+        """StreamRound: each better plan, and then PlanRound's answer."""
+        answering, call = self._answering, call_of(context)
+        try:
+            answering.admission.refuse_when_full(call.caller)
+            message = await answering.in_thread(lambda: self._placement.parse_stream(request))
+            stream = await self._stream(message, call, context)
+            seconds = RETURN_SECONDS if message.round.request_id else 0.0
+            reading = stream.read(message.resume_after, seconds)
+            try:
+                async for better in reading:
+                    yield await self._encoded(better)
+            finally:
+                await reading.aclose()  # type: ignore[attr-defined]
+        except AnswerTooLargeError as error:
+            await abort(context, error.status)
+        except GangplanError as error:
+            await answering.refuse(context, error)
 
     async def validate_plan(self, request: bytes, context: Context) -> bytes:
         """ValidatePlan: what a plan breaks."""
         placement = self._placement
-        return await self._admitted(request, context, placement.parse_validation, placement.validate_plan)
+        return await self._answering.planned(
+            request, context, placement.parse_validation, placement.seconds_left, placement.validate_plan
+        )
 
     async def check_admission(self, request: bytes, context: Context) -> bytes:
         """CheckAdmission: whether a job can be let in."""
         placement = self._placement
-        return await self._admitted(request, context, placement.parse_admission, placement.check_admission)
+        return await self._answering.planned(
+            request, context, placement.parse_admission, placement.seconds_left, placement.check_admission
+        )
 
     async def list_solvers(self, request: bytes, context: Context) -> bytes:
         """ListSolvers: the backends."""
-        return await self._answered(context, lambda: self._placement.list_solvers(request))
+        return await self._answering.quick(context, lambda: self._placement.list_solvers(request))
 
     async def get_capabilities(self, request: bytes, context: Context) -> bytes:
         """GetCapabilities: what the service can do."""
-        return await self._answered(context, lambda: self._placement.get_capabilities(request))
+        return await self._answering.quick(context, lambda: self._placement.get_capabilities(request))
 
-    def close(self) -> None:
-        """Let the threads go; none takes up new work."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    async def _encoded(self, better: Better) -> bytes:
+        """One message of a stream, made now that it is wanted."""
 
-    async def _admitted(
-        self,
-        request: bytes,
-        context: Context,
-        parse: Callable[[bytes], _M],
-        work: Callable[[_M, Call], Message],
-    ) -> bytes:
-        """Parse, wait for a slot, work in a thread; a caller that gives up stops the work."""
-        call = _call(context)
-        loop = asyncio.get_running_loop()
+        def write() -> bytes:
+            message = placement_service_pb2.StreamRoundResponse(number=better.number, last=better.last)
+            message.answer.CopyFrom(better.write())  # type: ignore[arg-type]
+            return self._answering.encode(message)
+
+        return await self._answering.in_thread(write)
+
+    async def _stream(
+        self, message: placement_service_pb2.StreamRoundRequest, call: Call, context: Context
+    ) -> Stream:
+        """The stream that a request asks for: the one that there is, or a new one that begins to work."""
+        found = await self._answering.key_of(message.round, call, context)
+        if found is None:
+            if message.HasField("resume_after"):
+                why = "needs round.request_id: a stream is taken up again by its id"
+                raise InvalidInputError([FieldViolation("resume_after", why)])
+            return self._begin(message.round, call, b"")
+        (caller, _, request_id), digest = found
+        key = (caller, "StreamRound", request_id)
+        known = self._streams.get(key)
+        if known is not None:
+            if known.request != digest:
+                raise InvalidInputError([same_id_other_content("round.request_id", request_id)])
+            if not known.failed:
+                return known
+        stream = self._streams[key] = self._begin(message.round, call, digest)
+        self._streams.move_to_end(key)
+        for oldest in [each for each, other in self._streams.items() if other.ended]:
+            if len(self._streams) <= _STREAMS_IN_MEMORY:
+                break
+            del self._streams[oldest]
+        return stream
+
+    def _begin(self, request: round_pb2.PlanRoundRequest, call: Call, digest: bytes) -> Stream:
+        stream = Stream(digest, call.cancellation)
+        working = asyncio.ensure_future(self._work(request, call, stream))
+        stream.working = working
+        return stream
+
+    async def _work(self, request: round_pb2.PlanRoundRequest, call: Call, stream: Stream) -> None:
+        """Wait for a slot and plan; what comes of it goes to the stream, and nobody waits for its readers."""
         try:
-            self._admission.refuse_when_full()
-            message = await loop.run_in_executor(self._threads, parse, request)
-            del request
-            slot = await self._admission.enter(_PATIENCE * self._placement.seconds_left(message, call))
-        except GangplanError as error:
-            await self._refuse(context, error)
-        job = loop.run_in_executor(self._threads, lambda: self._encode(work(message, call)))
-
-        def finished(done: asyncio.Future[bytes]) -> None:
-            slot.release()
-            if not done.cancelled():
-                done.exception()  # seen, also when nobody waits for it any more
-
-        job.add_done_callback(finished)
-        try:
-            return await asyncio.shield(job)
-        except asyncio.CancelledError:
-            call.cancellation.cancel()
-            raise
-        except _AnswerTooLargeError as error:
-            await _abort(context, error.status)
-        except GangplanError as error:
-            await self._refuse(context, error)
-
-    async def _answered(self, context: Context, work: Callable[[], Message]) -> bytes:
-        try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, lambda: self._encode(work()))
-        except GangplanError as error:
-            await self._refuse(context, error)
-
-    def _encode(self, answer: Message) -> bytes:
-        encoded = answer.SerializeToString()
-        if len(encoded) > self._options.max_message_bytes:
-            raise _AnswerTooLargeError(len(encoded), self._options.max_message_bytes)
-        return encoded
-
-    async def _refuse(self, context: Context, error: GangplanError) -> NoReturn:
-        incident = str(structlog.contextvars.get_contextvars().get("incident", ""))
-        if isinstance(error, OverloadedError):
-            self._metrics.refused.inc()
-        if not isinstance(
-            error, (InvalidInputError, OverloadedError, UnknownProposerError, UnknownSolverError)
-        ):
-            _log.error("call failed", exc_info=error)
-        await _abort(context, status_of(error, incident=incident))
-
-
-class _AnswerTooLargeError(Exception):
-    def __init__(self, size: int, limit: int) -> None:
-        super().__init__(size, limit)
-        self.status = too_large(size, limit)
-
-
-async def _abort(context: Context, status: status_pb2.Status) -> NoReturn:
-    rich = rpc_status.to_status(status)
-    await context.abort(rich.code, rich.details, rich.trailing_metadata)
-
-
-def _call(context: Context) -> Call:
-    now = time.monotonic()
-    remaining = cast("float | None", context.time_remaining())  # None without a deadline
-    return Call(started=now, deadline=None if remaining is None else now + remaining)
+            slot = await self._answering.enter(request, call, self._placement.seconds_left)
+            try:
+                answer = await self._answering.in_thread(
+                    lambda: self._placement.stream_round(request, call, stream.tell)
+                )
+            finally:
+                slot.release()
+        except Exception as error:  # noqa: BLE001 (whoever reads gets it)
+            stream.fail(error)
+        else:
+            stream.finish(lambda: answer)

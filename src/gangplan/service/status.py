@@ -16,8 +16,11 @@ from gangplan.errors import (
     GangplanError,
     InvalidInputError,
     OverloadedError,
+    ResyncRequiredError,
     ServiceError,
+    SessionStoreError,
     UnknownProposerError,
+    UnknownSessionError,
     UnknownSolverError,
 )
 
@@ -48,6 +51,15 @@ def status_of(error: Exception, *, incident: str = "") -> status_pb2.Status:
             retry.retry_delay.FromNanoseconds(round(error.retry_after_seconds * 1e9))
             message = f"too many calls: {error}; try again in {error.retry_after_seconds:.2g} s"
             return _status(code_pb2.RESOURCE_EXHAUSTED, message, error.reason, retry)
+        case UnknownSessionError():
+            return _status(code_pb2.NOT_FOUND, str(error), error.reason)
+        case ResyncRequiredError():
+            return _status(code_pb2.ABORTED, str(error), error.reason)
+        case SessionStoreError():
+            message = (
+                f"sessions cannot be read or written now; see the log of the service, incident {incident}"
+            )
+            return _status(code_pb2.UNAVAILABLE, message, error.reason)
         case GangplanError():
             message = f"planning failed; see the log of the service, incident {incident}"
             return _status(code_pb2.INTERNAL, message, error.reason)
@@ -75,14 +87,35 @@ def too_large(size: int, limit: int) -> status_pb2.Status:
     return _status(code_pb2.RESOURCE_EXHAUSTED, message, "ANSWER_TOO_LARGE")
 
 
+def snapshot_too_large(limit: int) -> status_pb2.Status:
+    """The status of a snapshot whose chunks are too much together."""
+    message = f"the snapshot has more than {limit} bytes, the limit for all chunks together"
+    return _status(code_pb2.RESOURCE_EXHAUSTED, message, "SNAPSHOT_TOO_LARGE")
+
+
 def service_error(status: status_pb2.Status) -> ServiceError:
     """What a client raises for a status."""
     violations: list[FieldViolation] = []
+    reason, retry_after = "", None
     for detail in status.details:
-        bad = error_details_pb2.BadRequest()
+        bad, info, retry = (
+            error_details_pb2.BadRequest(),
+            error_details_pb2.ErrorInfo(),
+            error_details_pb2.RetryInfo(),
+        )
         if detail.Unpack(bad):
             violations += [FieldViolation(v.field, v.description) for v in bad.field_violations]
-    return ServiceError(status.message, code_pb2.Code.Name(status.code), violations)
+        elif detail.Unpack(info):
+            reason = info.reason
+        elif detail.Unpack(retry):
+            retry_after = retry.retry_delay.ToNanoseconds() / 1e9
+    return ServiceError(
+        status.message,
+        code_pb2.Code.Name(status.code),
+        violations,
+        service_reason=reason,
+        retry_after_seconds=retry_after,
+    )
 
 
 def error_of_call(call: Any) -> ServiceError:

@@ -78,20 +78,30 @@ class StreamRoundRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ROUND_FIELD_NUMBER: _builtins.int
+    RESUME_AFTER_FIELD_NUMBER: _builtins.int
+    resume_after: _builtins.int
+    """Number of the last plan that the caller has got: only newer ones are sent, and the last one in any case. Needs a request_id. Unset:
+    all there are.
+    """
     @_builtins.property
     def round(self) -> _round_pb2.PlanRoundRequest:
-        """The round."""
+        """The round. With a request_id the stream can be taken up again by the same caller, with the same round. On a session only the last
+        plan is in flight: who acts on an earlier one says so with a delta. It is not only validated.
+        """
 
     def __init__(
         self,
         *,
         round: _round_pb2.PlanRoundRequest | None = ...,
+        resume_after: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["round", b"round"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_resume_after", b"_resume_after", "resume_after", b"resume_after", "round", b"round"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["round", b"round"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resume_after", b"_resume_after", "resume_after", b"resume_after", "round", b"round"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__resume_after: _TypeAlias = _typing.Literal["resume_after"]  # noqa: Y015
+    _WhichOneofArgType__resume_after: _TypeAlias = _typing.Literal["_resume_after", b"_resume_after"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resume_after) -> _WhichOneofReturnType__resume_after | None: ...
 
 Global___StreamRoundRequest: _TypeAlias = StreamRoundRequest  # noqa: Y015
 
@@ -102,18 +112,28 @@ class StreamRoundResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ANSWER_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its number, growing, from 1; a slow reader misses some."""
+    last: _builtins.bool
+    """True for the last one."""
     @_builtins.property
     def answer(self) -> _round_pb2.PlanRoundResponse:
-        """A complete answer, better than the one before."""
+        """A complete answer, worth more than the one before, but for the last, which may be worth a little less: what has no proved gain was
+        taken back. Why others wait is looked for once: before the last one, verdicts are NOT_ATTEMPTED.
+        """
 
     def __init__(
         self,
         *,
         answer: _round_pb2.PlanRoundResponse | None = ...,
+        number: _builtins.int = ...,
+        last: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "last", b"last", "number", b"number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

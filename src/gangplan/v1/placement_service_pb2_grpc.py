@@ -28,7 +28,8 @@ if _version_not_supported:
 
 
 class PlacementServiceStub:
-    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls. Errors carry
+    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls but sessions, and for a while the
+    answers to requests with an id. Errors carry
     google.rpc.ErrorInfo, and BadRequest with every field violation where the request is at fault.
     """
 
@@ -91,7 +92,8 @@ class PlacementServiceStub:
 
 
 class PlacementServiceServicer:
-    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls. Errors carry
+    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls but sessions, and for a while the
+    answers to requests with an id. Errors carry
     google.rpc.ErrorInfo, and BadRequest with every field violation where the request is at fault.
     """
 
@@ -104,7 +106,9 @@ class PlacementServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StreamRound(self, request, context):
-        """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. UNIMPLEMENTED.
+        """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. A reader that is
+        slow gets the newest plan and misses those between. A caller that leaves stops the work; with a request_id it may come back within
+        two seconds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -230,7 +234,8 @@ def add_PlacementServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PlacementService:
-    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls. Errors carry
+    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls but sessions, and for a while the
+    answers to requests with an id. Errors carry
     google.rpc.ErrorInfo, and BadRequest with every field violation where the request is at fault.
     """
 

@@ -29,7 +29,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class PlacementServiceStub:
-    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls. Errors carry
+    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls but sessions, and for a while the
+    answers to requests with an id. Errors carry
     google.rpc.ErrorInfo, and BadRequest with every field violation where the request is at fault.
     """
 
@@ -42,7 +43,10 @@ class PlacementServiceStub:
     not an error.
     """
     StreamRound: _grpc.UnaryStreamMultiCallable[_placement_service_pb2.StreamRoundRequest, _placement_service_pb2.StreamRoundResponse]
-    """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. UNIMPLEMENTED."""
+    """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. A reader that is
+    slow gets the newest plan and misses those between. A caller that leaves stops the work; with a request_id it may come back within
+    two seconds.
+    """
     ValidatePlan: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.ValidatePlanRequest, _placement_service_pb2.ValidatePlanResponse]
     """ValidatePlan checks a plan against a round with the independent verifier. A plan that breaks a rule is an answer with
     violations, not an error.
@@ -66,7 +70,8 @@ class PlacementServiceStub:
 
 @_typing.type_check_only
 class PlacementServiceAsyncStub(PlacementServiceStub):
-    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls. Errors carry
+    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls but sessions, and for a while the
+    answers to requests with an id. Errors carry
     google.rpc.ErrorInfo, and BadRequest with every field violation where the request is at fault.
     """
 
@@ -76,7 +81,10 @@ class PlacementServiceAsyncStub(PlacementServiceStub):
     not an error.
     """
     StreamRound: _aio.UnaryStreamMultiCallable[_placement_service_pb2.StreamRoundRequest, _placement_service_pb2.StreamRoundResponse]  # type: ignore[assignment]
-    """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. UNIMPLEMENTED."""
+    """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. A reader that is
+    slow gets the newest plan and misses those between. A caller that leaves stops the work; with a request_id it may come back within
+    two seconds.
+    """
     ValidatePlan: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ValidatePlanRequest, _placement_service_pb2.ValidatePlanResponse]  # type: ignore[assignment]
     """ValidatePlan checks a plan against a round with the independent verifier. A plan that breaks a rule is an answer with
     violations, not an error.
@@ -99,7 +107,8 @@ class PlacementServiceAsyncStub(PlacementServiceStub):
     """GetCapabilities says what this service can do, its limits and all its defaults."""
 
 class PlacementServiceServicer(metaclass=_abc_1.ABCMeta):
-    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls. Errors carry
+    """PlacementService decides which job runs on which accelerators. It keeps nothing between calls but sessions, and for a while the
+    answers to requests with an id. Errors carry
     google.rpc.ErrorInfo, and BadRequest with every field violation where the request is at fault.
     """
 
@@ -119,7 +128,10 @@ class PlacementServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _placement_service_pb2.StreamRoundRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_placement_service_pb2.StreamRoundResponse], _abc.AsyncIterator[_placement_service_pb2.StreamRoundResponse]]:
-        """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. UNIMPLEMENTED."""
+        """StreamRound sends each better plan as it is found, verified and complete; the last one is PlanRound's answer. A reader that is
+        slow gets the newest plan and misses those between. A caller that leaves stops the work; with a request_id it may come back within
+        two seconds.
+        """
 
     @_abc_1.abstractmethod
     def ValidatePlan(

@@ -13,6 +13,7 @@ from gangplan.v1 import plan_pb2 as _plan_pb2
 from gangplan.v1 import policy_pb2 as _policy_pb2
 from gangplan.v1 import quality_pb2 as _quality_pb2
 from gangplan.v1 import queue_pb2 as _queue_pb2
+from gangplan.v1 import session_pb2 as _session_pb2
 from gangplan.v1 import throughput_pb2 as _throughput_pb2
 from gangplan.v1 import verdict_pb2 as _verdict_pb2
 from google.protobuf import descriptor as _descriptor
@@ -58,12 +59,16 @@ class PlanRoundRequest(_message.Message):
     RESERVATIONS_FIELD_NUMBER: _builtins.int
     OUTLOOK_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The same id with the same content gives the same answer; with other content it is refused. Empty: no such promise."""
     warm_start: _builtins.bytes
     """The warm_start of the last answer, unchanged: where the search for prices begins. Any answer's is valid here, also another
     round's or cluster's. At most 1 MiB. Empty: a cold start.
     """
+    validate_only: _builtins.bool
+    """True: the request is only checked. The answer has the notices and no plan, and nothing is remembered."""
     @_builtins.property
     def now(self) -> _timestamp_pb2.Timestamp:
         """The caller's time. Required."""
@@ -128,6 +133,12 @@ class PlanRoundRequest(_message.Message):
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.Claim]:
         """The claims of the last plan. Those of jobs that run by now, that have expired, or whose places can no longer be taken are void."""
 
+    @_builtins.property
+    def session(self) -> _session_pb2.SessionRound:
+        """The session whose state is planned; cluster, accelerators, queues, jobs, job_classes and profiles are empty then, and only now is
+        required. Unset: the request is all there is.
+        """
+
     def __init__(
         self,
         *,
@@ -148,10 +159,12 @@ class PlanRoundRequest(_message.Message):
         reservations: _abc.Iterable[_plan_pb2.Reservation] | None = ...,
         outlook: _outlook_pb2.Outlook | None = ...,
         claims: _abc.Iterable[_plan_pb2.Claim] | None = ...,
+        session: _session_pb2.SessionRound | None = ...,
+        validate_only: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "horizon", b"horizon", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "round_length", b"round_length"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "horizon", b"horizon", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "round_length", b"round_length", "session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "claims", b"claims", "cluster", b"cluster", "horizon", b"horizon", "job_classes", b"job_classes", "jobs", b"jobs", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "profiles", b"profiles", "queues", b"queues", "request_id", b"request_id", "reservations", b"reservations", "round_length", b"round_length", "warm_start", b"warm_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "claims", b"claims", "cluster", b"cluster", "horizon", b"horizon", "job_classes", b"job_classes", "jobs", b"jobs", "now", b"now", "outlook", b"outlook", "parameters", b"parameters", "policy", b"policy", "previous_plan", b"previous_plan", "profiles", b"profiles", "queues", b"queues", "request_id", b"request_id", "reservations", b"reservations", "round_length", b"round_length", "session", b"session", "validate_only", b"validate_only", "warm_start", b"warm_start"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -220,6 +233,7 @@ class PlanRoundResponse(_message.Message):
     WARM_START_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     OUTLOOK_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The request's."""
     pipeline: _parameters_pb2.Pipeline.ValueType
@@ -229,7 +243,7 @@ class PlanRoundResponse(_message.Message):
     seed: _builtins.int
     """The seed that was used."""
     verified: _builtins.bool
-    """Always true: no plan leaves without passing the independent verifier."""
+    """True for every plan: none leaves without passing the independent verifier. False where there is none, for validate_only."""
     warm_start: _builtins.bytes
     """Opaque state for the next round's warm_start: a few kilobytes."""
     version: _builtins.str
@@ -272,6 +286,10 @@ class PlanRoundResponse(_message.Message):
         follows none.
         """
 
+    @_builtins.property
+    def session(self) -> _session_pb2.SessionAnswer:
+        """The session that it is for. Unset: none."""
+
     def __init__(
         self,
         *,
@@ -291,10 +309,11 @@ class PlanRoundResponse(_message.Message):
         warm_start: _builtins.bytes = ...,
         version: _builtins.str = ...,
         outlook: _outlook_pb2.Outlook | None = ...,
+        session: _session_pb2.SessionAnswer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["outlook", b"outlook", "plan", b"plan", "quality", b"quality", "termination", b"termination"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outlook", b"outlook", "plan", b"plan", "quality", b"quality", "session", b"session", "termination", b"termination"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["notices", b"notices", "outlook", b"outlook", "pipeline", b"pipeline", "plan", b"plan", "quality", b"quality", "request_id", b"request_id", "seed", b"seed", "solver", b"solver", "stages", b"stages", "statistics", b"statistics", "termination", b"termination", "time_by_phase", b"time_by_phase", "verdicts", b"verdicts", "verified", b"verified", "version", b"version", "warm_start", b"warm_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notices", b"notices", "outlook", b"outlook", "pipeline", b"pipeline", "plan", b"plan", "quality", b"quality", "request_id", b"request_id", "seed", b"seed", "session", b"session", "solver", b"solver", "stages", b"stages", "statistics", b"statistics", "termination", b"termination", "time_by_phase", b"time_by_phase", "verdicts", b"verdicts", "verified", b"verified", "version", b"version", "warm_start", b"warm_start"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

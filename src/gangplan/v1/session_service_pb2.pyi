@@ -4,11 +4,18 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from gangplan.v1 import accelerator_pb2 as _accelerator_pb2
 from gangplan.v1 import cluster_pb2 as _cluster_pb2
 from gangplan.v1 import job_pb2 as _job_pb2
+from gangplan.v1 import parameters_pb2 as _parameters_pb2
+from gangplan.v1 import policy_pb2 as _policy_pb2
 from gangplan.v1 import queue_pb2 as _queue_pb2
 from gangplan.v1 import round_pb2 as _round_pb2
+from gangplan.v1 import session_pb2 as _session_pb2
+from gangplan.v1 import throughput_pb2 as _throughput_pb2
+from gangplan.v1 import topology_pb2 as _topology_pb2
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -33,11 +40,15 @@ class _ActionOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ActionO
     ACTION_OUTCOME_UNSPECIFIED: _ActionOutcome.ValueType  # 0
     """Not allowed."""
     ACTION_OUTCOME_DONE: _ActionOutcome.ValueType  # 1
-    """It was done."""
+    """It was done: BOUND or EVICTED, whichever fits its kind."""
     ACTION_OUTCOME_REFUSED: _ActionOutcome.ValueType  # 2
     """It was refused, e.g. because a precondition did not hold."""
     ACTION_OUTCOME_EXPIRED: _ActionOutcome.ValueType  # 3
-    """It was not done in time."""
+    """It was not done in time, and will not be."""
+    ACTION_OUTCOME_BOUND: _ActionOutcome.ValueType  # 4
+    """The job has its new places. Not for EVICT."""
+    ACTION_OUTCOME_EVICTED: _ActionOutcome.ValueType  # 5
+    """The job is stopped and holds nothing. For EVICT; for MIGRATE and RESIZE the start is still to come. Not for PLACE."""
 
 class ActionOutcome(_ActionOutcome, metaclass=_ActionOutcomeEnumTypeWrapper):
     """ActionOutcome is what became of an action."""
@@ -45,11 +56,15 @@ class ActionOutcome(_ActionOutcome, metaclass=_ActionOutcomeEnumTypeWrapper):
 ACTION_OUTCOME_UNSPECIFIED: ActionOutcome.ValueType  # 0
 """Not allowed."""
 ACTION_OUTCOME_DONE: ActionOutcome.ValueType  # 1
-"""It was done."""
+"""It was done: BOUND or EVICTED, whichever fits its kind."""
 ACTION_OUTCOME_REFUSED: ActionOutcome.ValueType  # 2
 """It was refused, e.g. because a precondition did not hold."""
 ACTION_OUTCOME_EXPIRED: ActionOutcome.ValueType  # 3
-"""It was not done in time."""
+"""It was not done in time, and will not be."""
+ACTION_OUTCOME_BOUND: ActionOutcome.ValueType  # 4
+"""The job has its new places. Not for EVICT."""
+ACTION_OUTCOME_EVICTED: ActionOutcome.ValueType  # 5
+"""The job is stopped and holds nothing. For EVICT; for MIGRATE and RESIZE the start is still to come. Not for PLACE."""
 Global___ActionOutcome: _TypeAlias = ActionOutcome  # noqa: Y015
 
 @_typing.final
@@ -59,18 +74,28 @@ class OpenSessionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SNAPSHOT_FIELD_NUMBER: _builtins.int
+    TIME_TO_LIVE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def snapshot(self) -> _round_pb2.PlanRoundRequest:
-        """Part of the first round; lists of all chunks are joined, other fields are in the first chunk."""
+        """Part of the first round; lists of all chunks are joined, every other field is in one chunk only. Its warm_start, outlook and
+        claims begin what the session carries; its now is for checks only. The same request_id with the same content gives the same session.
+        """
+
+    @_builtins.property
+    def time_to_live(self) -> _duration_pb2.Duration:
+        """How long the session is kept unused, at least a second. In one chunk only. Unset: as long as the service keeps any, which is also
+        the most.
+        """
 
     def __init__(
         self,
         *,
         snapshot: _round_pb2.PlanRoundRequest | None = ...,
+        time_to_live: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshot", b"snapshot"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshot", b"snapshot", "time_to_live", b"time_to_live"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshot", b"snapshot"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshot", b"snapshot", "time_to_live", b"time_to_live"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -84,13 +109,13 @@ class OpenSessionResponse(_message.Message):
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def session(self) -> Global___SessionState:
+    def session(self) -> _session_pb2.SessionState:
         """The session."""
 
     def __init__(
         self,
         *,
-        session: Global___SessionState | None = ...,
+        session: _session_pb2.SessionState | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -99,42 +124,6 @@ class OpenSessionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OpenSessionResponse: _TypeAlias = OpenSessionResponse  # noqa: Y015
-
-@_typing.final
-class SessionState(_message.Message):
-    """SessionState is what is known of a session."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SESSION_ID_FIELD_NUMBER: _builtins.int
-    REVISION_FIELD_NUMBER: _builtins.int
-    DIGEST_FIELD_NUMBER: _builtins.int
-    EXPIRES_AT_FIELD_NUMBER: _builtins.int
-    session_id: _builtins.str
-    """Its id."""
-    revision: _builtins.int
-    """Revision of its state, growing by 1 with every delta."""
-    digest: _builtins.bytes
-    """Digest of its state."""
-    @_builtins.property
-    def expires_at(self) -> _timestamp_pb2.Timestamp:
-        """It is forgotten after, unless used."""
-
-    def __init__(
-        self,
-        *,
-        session_id: _builtins.str = ...,
-        revision: _builtins.int = ...,
-        digest: _builtins.bytes = ...,
-        expires_at: _timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "expires_at", b"expires_at", "revision", b"revision", "session_id", b"session_id"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
 
 @_typing.final
 class ApplyDeltaRequest(_message.Message):
@@ -150,10 +139,27 @@ class ApplyDeltaRequest(_message.Message):
     REMOVE_QUEUES_FIELD_NUMBER: _builtins.int
     UPSERT_JOBS_FIELD_NUMBER: _builtins.int
     REMOVE_JOBS_FIELD_NUMBER: _builtins.int
+    UPSERT_ACCELERATORS_FIELD_NUMBER: _builtins.int
+    REMOVE_ACCELERATORS_FIELD_NUMBER: _builtins.int
+    UPSERT_PROFILES_FIELD_NUMBER: _builtins.int
+    REMOVE_PROFILES_FIELD_NUMBER: _builtins.int
+    UPSERT_NODE_CLASSES_FIELD_NUMBER: _builtins.int
+    UPSERT_JOB_CLASSES_FIELD_NUMBER: _builtins.int
+    TOPOLOGY_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    ROUND_LENGTH_FIELD_NUMBER: _builtins.int
+    HORIZON_FIELD_NUMBER: _builtins.int
+    BASE_DIGEST_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """Id of the session."""
     base_revision: _builtins.int
     """Revision that the delta was made for."""
+    base_digest: _builtins.bytes
+    """Digest of the state that the delta was made for. Another one is ABORTED with RESYNC_REQUIRED. Empty: not compared."""
+    validate_only: _builtins.bool
+    """True: everything is checked and nothing is changed; the answer is the state as it would be."""
     @_builtins.property
     def upsert_nodes(self) -> _containers.RepeatedCompositeFieldContainer[_cluster_pb2.Node]:
         """Nodes that are new or changed, whole."""
@@ -178,6 +184,50 @@ class ApplyDeltaRequest(_message.Message):
     def remove_jobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of jobs that are gone."""
 
+    @_builtins.property
+    def upsert_accelerators(self) -> _containers.RepeatedCompositeFieldContainer[_accelerator_pb2.AcceleratorType]:
+        """Accelerator types that are new or changed, whole."""
+
+    @_builtins.property
+    def remove_accelerators(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of accelerator types that are gone."""
+
+    @_builtins.property
+    def upsert_profiles(self) -> _containers.RepeatedCompositeFieldContainer[_throughput_pb2.ThroughputProfile]:
+        """Throughput profiles that are new or changed, whole."""
+
+    @_builtins.property
+    def remove_profiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of throughput profiles that are gone."""
+
+    @_builtins.property
+    def upsert_node_classes(self) -> _containers.RepeatedCompositeFieldContainer[_cluster_pb2.NodeClass]:
+        """Alike nodes that are new or changed; the same as writing them one by one."""
+
+    @_builtins.property
+    def upsert_job_classes(self) -> _containers.RepeatedCompositeFieldContainer[_job_pb2.JobClass]:
+        """Alike waiting jobs that are new or changed; the same as writing them one by one."""
+
+    @_builtins.property
+    def topology(self) -> _topology_pb2.Topology:
+        """The new topology, whole; set and empty: none. Unset: as it was."""
+
+    @_builtins.property
+    def policy(self) -> _policy_pb2.Policy:
+        """The new policy, whole; set and empty: the default. Unset: as it was."""
+
+    @_builtins.property
+    def parameters(self) -> _parameters_pb2.SolveParameters:
+        """The new parameters, whole; set and empty: the defaults. Unset: as they were."""
+
+    @_builtins.property
+    def round_length(self) -> _duration_pb2.Duration:
+        """The new length of rounds. Unset: as it was."""
+
+    @_builtins.property
+    def horizon(self) -> _duration_pb2.Duration:
+        """The new horizon; 0: the default. Unset: as it was."""
+
     def __init__(
         self,
         *,
@@ -189,10 +239,23 @@ class ApplyDeltaRequest(_message.Message):
         remove_queues: _abc.Iterable[_builtins.str] | None = ...,
         upsert_jobs: _abc.Iterable[_job_pb2.Job] | None = ...,
         remove_jobs: _abc.Iterable[_builtins.str] | None = ...,
+        upsert_accelerators: _abc.Iterable[_accelerator_pb2.AcceleratorType] | None = ...,
+        remove_accelerators: _abc.Iterable[_builtins.str] | None = ...,
+        upsert_profiles: _abc.Iterable[_throughput_pb2.ThroughputProfile] | None = ...,
+        remove_profiles: _abc.Iterable[_builtins.str] | None = ...,
+        upsert_node_classes: _abc.Iterable[_cluster_pb2.NodeClass] | None = ...,
+        upsert_job_classes: _abc.Iterable[_job_pb2.JobClass] | None = ...,
+        topology: _topology_pb2.Topology | None = ...,
+        policy: _policy_pb2.Policy | None = ...,
+        parameters: _parameters_pb2.SolveParameters | None = ...,
+        round_length: _duration_pb2.Duration | None = ...,
+        horizon: _duration_pb2.Duration | None = ...,
+        base_digest: _builtins.bytes = ...,
+        validate_only: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["horizon", b"horizon", "parameters", b"parameters", "policy", b"policy", "round_length", b"round_length", "topology", b"topology"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_revision", b"base_revision", "remove_jobs", b"remove_jobs", "remove_nodes", b"remove_nodes", "remove_queues", b"remove_queues", "session_id", b"session_id", "upsert_jobs", b"upsert_jobs", "upsert_nodes", b"upsert_nodes", "upsert_queues", b"upsert_queues"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_digest", b"base_digest", "base_revision", b"base_revision", "horizon", b"horizon", "parameters", b"parameters", "policy", b"policy", "remove_accelerators", b"remove_accelerators", "remove_jobs", b"remove_jobs", "remove_nodes", b"remove_nodes", "remove_profiles", b"remove_profiles", "remove_queues", b"remove_queues", "round_length", b"round_length", "session_id", b"session_id", "topology", b"topology", "upsert_accelerators", b"upsert_accelerators", "upsert_job_classes", b"upsert_job_classes", "upsert_jobs", b"upsert_jobs", "upsert_node_classes", b"upsert_node_classes", "upsert_nodes", b"upsert_nodes", "upsert_profiles", b"upsert_profiles", "upsert_queues", b"upsert_queues", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -206,13 +269,13 @@ class ApplyDeltaResponse(_message.Message):
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def session(self) -> Global___SessionState:
+    def session(self) -> _session_pb2.SessionState:
         """The session."""
 
     def __init__(
         self,
         *,
-        session: Global___SessionState | None = ...,
+        session: _session_pb2.SessionState | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -250,21 +313,33 @@ class ReportOutcomesRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     OUTCOME_BY_ACTION_FIELD_NUMBER: _builtins.int
+    PLAN_ID_FIELD_NUMBER: _builtins.int
+    NOW_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """Id of the session."""
+    plan_id: _builtins.str
+    """The plan that the actions are of, as its answer names it. Required."""
     @_builtins.property
     def outcome_by_action(self) -> _containers.ScalarMap[_builtins.str, Global___ActionOutcome.ValueType]:
-        """What became of each action, by action id."""
+        """What became of each action, by action id. An action that is in flight no longer, since the caller has said otherwise of its job or
+        its time is over, is refused: what is true of the job is for a delta to say.
+        """
+
+    @_builtins.property
+    def now(self) -> _timestamp_pb2.Timestamp:
+        """The caller's time: since when the jobs run, or do not. Required."""
 
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         outcome_by_action: _abc.Mapping[_builtins.str, Global___ActionOutcome.ValueType] | None = ...,
+        plan_id: _builtins.str = ...,
+        now: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["now", b"now"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome_by_action", b"outcome_by_action", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["now", b"now", "outcome_by_action", b"outcome_by_action", "plan_id", b"plan_id", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -278,13 +353,13 @@ class ReportOutcomesResponse(_message.Message):
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def session(self) -> Global___SessionState:
+    def session(self) -> _session_pb2.SessionState:
         """The session."""
 
     def __init__(
         self,
         *,
-        session: Global___SessionState | None = ...,
+        session: _session_pb2.SessionState | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -324,13 +399,13 @@ class GetSessionResponse(_message.Message):
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def session(self) -> Global___SessionState:
+    def session(self) -> _session_pb2.SessionState:
         """The session."""
 
     def __init__(
         self,
         *,
-        session: Global___SessionState | None = ...,
+        session: _session_pb2.SessionState | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

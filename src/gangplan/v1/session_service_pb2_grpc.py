@@ -26,7 +26,9 @@ if _version_not_supported:
 
 
 class SessionServiceStub:
-    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent. UNIMPLEMENTED as a whole.
+    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent: a round on a session is a
+    PlanRoundRequest whose `session` is set. What was answered is kept, whatever happens to the service. A session that is not known, or
+    is at another revision, is NOT_FOUND or ABORTED with the reason RESYNC_REQUIRED: open a new one with a snapshot.
     """
 
     def __init__(self, channel):
@@ -63,7 +65,9 @@ class SessionServiceStub:
 
 
 class SessionServiceServicer:
-    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent. UNIMPLEMENTED as a whole.
+    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent: a round on a session is a
+    PlanRoundRequest whose `session` is set. What was answered is kept, whatever happens to the service. A session that is not known, or
+    is at another revision, is NOT_FOUND or ABORTED with the reason RESYNC_REQUIRED: open a new one with a snapshot.
     """
 
     def OpenSession(self, request_iterator, context):
@@ -74,15 +78,15 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ApplyDelta(self, request, context):
-        """ApplyDelta changes a session's state from one revision to the next. A base revision that is not the session's is ABORTED with
-        RESYNC_REQUIRED.
+        """ApplyDelta changes a session's state from one revision to the next, as a whole or not at all. The same delta sent again has the
+        same answer and no second effect. A base revision that is not the session's is ABORTED with RESYNC_REQUIRED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportOutcomes(self, request, context):
-        """ReportOutcomes says what became of a plan's actions.
+        """ReportOutcomes says what became of a plan's actions. The same report sent again has no second effect.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -139,7 +143,9 @@ def add_SessionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SessionService:
-    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent. UNIMPLEMENTED as a whole.
+    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent: a round on a session is a
+    PlanRoundRequest whose `session` is set. What was answered is kept, whatever happens to the service. A session that is not known, or
+    is at another revision, is NOT_FOUND or ABORTED with the reason RESYNC_REQUIRED: open a new one with a snapshot.
     """
 
     @staticmethod

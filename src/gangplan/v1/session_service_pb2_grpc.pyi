@@ -27,7 +27,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SessionServiceStub:
-    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent. UNIMPLEMENTED as a whole."""
+    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent: a round on a session is a
+    PlanRoundRequest whose `session` is set. What was answered is kept, whatever happens to the service. A session that is not known, or
+    is at another revision, is NOT_FOUND or ABORTED with the reason RESYNC_REQUIRED: open a new one with a snapshot.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -36,11 +39,11 @@ class SessionServiceStub:
     OpenSession: _grpc.StreamUnaryMultiCallable[_session_service_pb2.OpenSessionRequest, _session_service_pb2.OpenSessionResponse]
     """OpenSession takes a snapshot in chunks and answers with the session."""
     ApplyDelta: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ApplyDeltaRequest, _session_service_pb2.ApplyDeltaResponse]
-    """ApplyDelta changes a session's state from one revision to the next. A base revision that is not the session's is ABORTED with
-    RESYNC_REQUIRED.
+    """ApplyDelta changes a session's state from one revision to the next, as a whole or not at all. The same delta sent again has the
+    same answer and no second effect. A base revision that is not the session's is ABORTED with RESYNC_REQUIRED.
     """
     ReportOutcomes: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ReportOutcomesRequest, _session_service_pb2.ReportOutcomesResponse]
-    """ReportOutcomes says what became of a plan's actions."""
+    """ReportOutcomes says what became of a plan's actions. The same report sent again has no second effect."""
     GetSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]
     """GetSession gives a session's revision and digest."""
     CloseSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CloseSessionRequest, _session_service_pb2.CloseSessionResponse]
@@ -48,24 +51,30 @@ class SessionServiceStub:
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
-    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent. UNIMPLEMENTED as a whole."""
+    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent: a round on a session is a
+    PlanRoundRequest whose `session` is set. What was answered is kept, whatever happens to the service. A session that is not known, or
+    is at another revision, is NOT_FOUND or ABORTED with the reason RESYNC_REQUIRED: open a new one with a snapshot.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     OpenSession: _aio.StreamUnaryMultiCallable[_session_service_pb2.OpenSessionRequest, _session_service_pb2.OpenSessionResponse]  # type: ignore[assignment]
     """OpenSession takes a snapshot in chunks and answers with the session."""
     ApplyDelta: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ApplyDeltaRequest, _session_service_pb2.ApplyDeltaResponse]  # type: ignore[assignment]
-    """ApplyDelta changes a session's state from one revision to the next. A base revision that is not the session's is ABORTED with
-    RESYNC_REQUIRED.
+    """ApplyDelta changes a session's state from one revision to the next, as a whole or not at all. The same delta sent again has the
+    same answer and no second effect. A base revision that is not the session's is ABORTED with RESYNC_REQUIRED.
     """
     ReportOutcomes: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ReportOutcomesRequest, _session_service_pb2.ReportOutcomesResponse]  # type: ignore[assignment]
-    """ReportOutcomes says what became of a plan's actions."""
+    """ReportOutcomes says what became of a plan's actions. The same report sent again has no second effect."""
     GetSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """GetSession gives a session's revision and digest."""
     CloseSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CloseSessionRequest, _session_service_pb2.CloseSessionResponse]  # type: ignore[assignment]
     """CloseSession ends a session and forgets it."""
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent. UNIMPLEMENTED as a whole."""
+    """SessionService keeps a caller's cluster between rounds, so that only what changes is sent: a round on a session is a
+    PlanRoundRequest whose `session` is set. What was answered is kept, whatever happens to the service. A session that is not known, or
+    is at another revision, is NOT_FOUND or ABORTED with the reason RESYNC_REQUIRED: open a new one with a snapshot.
+    """
 
     @_abc_1.abstractmethod
     def OpenSession(
@@ -81,8 +90,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.ApplyDeltaRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.ApplyDeltaResponse, _abc.Awaitable[_session_service_pb2.ApplyDeltaResponse]]:
-        """ApplyDelta changes a session's state from one revision to the next. A base revision that is not the session's is ABORTED with
-        RESYNC_REQUIRED.
+        """ApplyDelta changes a session's state from one revision to the next, as a whole or not at all. The same delta sent again has the
+        same answer and no second effect. A base revision that is not the session's is ABORTED with RESYNC_REQUIRED.
         """
 
     @_abc_1.abstractmethod
@@ -91,7 +100,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.ReportOutcomesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.ReportOutcomesResponse, _abc.Awaitable[_session_service_pb2.ReportOutcomesResponse]]:
-        """ReportOutcomes says what became of a plan's actions."""
+        """ReportOutcomes says what became of a plan's actions. The same report sent again has no second effect."""
 
     @_abc_1.abstractmethod
     def GetSession(

@@ -11,7 +11,7 @@ from gangplan.service.wire.read_round import (
     read_validate_plan_request,
 )
 from gangplan.service.wire.write_admission import write_admission
-from gangplan.service.wire.write_answer import write_plan, write_result
+from gangplan.service.wire.write_answer import write_notices, write_plan, write_result
 from gangplan.service.wire.write_parameters import write_parameters
 from gangplan.service.wire.write_policy import write_policy
 from gangplan.service.wire.write_round import write_round
@@ -25,6 +25,7 @@ __all__ = [
     "read_round_request",
     "read_validate_plan_request",
     "write_admission",
+    "write_notices",
     "write_parameters",
     "write_plan",
     "write_policy",

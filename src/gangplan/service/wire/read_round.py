@@ -142,6 +142,10 @@ def _read_round(
     if request.HasField("outlook"):
         outlook = read_outlook(request.outlook, f"{path}outlook.", fields)
     claims = read_claims(request.claims, path, fields)
+    if request.HasField("session"):
+        fields.refuse(f"{path}session", "only PlanRound and StreamRound of a service know sessions")
+    if request.validate_only:
+        fields.refuse(f"{path}validate_only", "only PlanRound of a service checks without planning")
     round_ = Round(
         now, length, horizon, cluster, accelerators, queues, jobs, profiles, policy, claims, outlook
     )

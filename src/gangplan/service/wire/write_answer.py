@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gangplan.domain.plan import Claim, Plan, Quality, RoundResult, Stage, TierQuality, Verdict, gaps
+from gangplan.domain.plan import Claim, Notice, Plan, Quality, RoundResult, Stage, TierQuality, Verdict, gaps
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration, write_seconds
 from gangplan.service.wire.write_job import write_placements
@@ -24,10 +24,7 @@ def write_result(result: RoundResult, request_id: str = "", version: str = "") -
     """
     message = round_pb2.PlanRoundResponse(
         request_id=request_id,
-        notices=[
-            verdict_pb2.Notice(code=notice.code, field=notice.field, message=notice.message)
-            for notice in result.notices
-        ],
+        notices=[_write_notice(notice) for notice in result.notices],
         quality=_write_quality(result.quality),
         termination=quality_pb2.Termination(detail=result.detail),
         stages=[_write_stage(stage, result.quality.keep_and_fill) for stage in result.stages],
@@ -50,6 +47,21 @@ def write_result(result: RoundResult, request_id: str = "", version: str = "") -
     message.termination.limit = numbers(quality_pb2.TerminationLimit.DESCRIPTOR)[result.limit.name]  # type: ignore[assignment]
     message.pipeline = PIPELINE_NUMBERS[result.pipeline]  # type: ignore[index,assignment]
     return message
+
+
+def write_notices(
+    notices: Iterable[Notice], request_id: str = "", version: str = ""
+) -> round_pb2.PlanRoundResponse:
+    """The answer to a request that was only checked: what was tolerated, and no plan."""
+    return round_pb2.PlanRoundResponse(
+        request_id=request_id,
+        version=version,
+        notices=[_write_notice(notice) for notice in notices],
+    )
+
+
+def _write_notice(notice: Notice) -> verdict_pb2.Notice:
+    return verdict_pb2.Notice(code=notice.code, field=notice.field, message=notice.message)
 
 
 def write_plan(plan: Plan) -> plan_pb2.Plan:

@@ -1,0 +1,186 @@
+"""Rounds on a session: what it holds and what is in flight make the round, and its plan is in flight."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gangplan.domain.plan import ActionKind
+from gangplan.errors import InvalidInputError
+from gangplan.service.session_calls import SessionCalls, carried_of, expect, same_id_other_content
+from gangplan.service.session_overlay import under_way
+from gangplan.service.sessions.content import request_digest
+from gangplan.service.sessions.in_flight import InFlight
+from gangplan.service.sessions.record import Record
+from gangplan.service.sessions.registry import Step
+from gangplan.service.sessions.store import Answer
+from gangplan.service.wire.difference import difference
+from gangplan.service.wire.read_session_round import read_session_round
+from gangplan.v1 import plan_pb2, round_pb2
+
+if TYPE_CHECKING:
+    from gangplan.domain.round import Round
+    from gangplan.engine.parameters import PlanParameters
+
+Planned = Callable[["Round", "PlanParameters"], round_pb2.PlanRoundResponse]
+"""Plans a round and writes the answer."""
+_VOID_AFTER_ROUNDS = 2
+_LAST_IN_MEMORY = 16
+_KEEP = plan_pb2.ACTION_KIND_KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRound:
+    """A round on a session, read.
+
+    Attributes:
+        record: the session as the round sees it.
+        round: its content with what is in flight.
+        parameters: how to plan.
+    """
+
+    record: Record
+    round: Round
+    parameters: PlanParameters
+
+
+class SessionRounds:
+    """Answers rounds on sessions. May be called from several threads at once.
+
+    Args:
+        calls: of the service's sessions.
+    """
+
+    def __init__(self, calls: SessionCalls) -> None:
+        self._calls = calls
+        self._lock = threading.Lock()
+        self._last: OrderedDict[tuple[str, str], round_pb2.PlanRoundResponse] = OrderedDict()
+
+    def read(self, request: round_pb2.PlanRoundRequest) -> SessionRound:
+        """The round that a request on a session asks for.
+
+        Raises:
+            InvalidInputError: the request breaks the contract.
+            SessionError: the session is not there, or another than the caller believes.
+        """
+        session = request.session
+        record = self._calls.sessions.get(session.session_id)
+        expect(record, session.revision if session.HasField("revision") else None, session.digest)
+        round_, parameters = read_session_round(request, *self._calls.round_of(record), record.carried)
+        return SessionRound(record, under_way(round_, record), parameters)
+
+    def plan(
+        self, request: round_pb2.PlanRoundRequest, caller: str, planned: Planned
+    ) -> round_pb2.PlanRoundResponse:
+        """Answer a round on a session.
+
+        Raises:
+            InvalidInputError: the request breaks the contract, or its id came with another content.
+            SessionError: the session is not there, or another than the caller believes.
+        """
+        session_id = request.session.session_id
+        digest = request_digest([request.SerializeToString(deterministic=True)])
+        sessions = self._calls.sessions
+        sessions.get(session_id)
+        kept = sessions.kept_answer(session_id, caller, request.request_id)
+        if kept is not None:
+            return self._again(kept, digest)
+        seen = self.read(request)
+        answer = planned(seen.round, seen.parameters)
+        answer.session.session_id = session_id
+        answer.session.revision = seen.record.revision
+        answer.session.digest = seen.record.content.digest
+        if request.session.advisory:
+            return self._short(request, answer)
+
+        def event(record: Record) -> Step[round_pb2.PlanRoundResponse]:
+            again = sessions.kept_answer(session_id, caller, request.request_id)
+            if again is not None:
+                return Step(record, self._again(again, digest))
+            if record.plans != seen.record.plans:
+                raise _overtaken(record)
+            plan_id = f"p{record.plans + 1}"
+            answer.session.plan_id = plan_id
+            after, late = record.with_plan(
+                _in_flight(answer, plan_id, seen.round),
+                carried_of(answer),
+                seen.record.content,
+                seen.round.now,
+            )
+            del answer.session.overtaken[:]
+            answer.session.overtaken.extend(sorted(late))
+            short = self._short(request, answer)
+            to_keep = None
+            if request.request_id:
+                to_keep = Answer(caller, request.request_id, digest, short.SerializeToString())
+            return Step(after, short, kept=to_keep)
+
+        given = sessions.change(session_id, event)
+        self._remember(session_id, answer)
+        return given
+
+    def _again(self, kept: Answer, digest: bytes) -> round_pb2.PlanRoundResponse:
+        if kept.request != digest:
+            raise InvalidInputError([same_id_other_content("request_id", kept.request_id)])
+        return round_pb2.PlanRoundResponse.FromString(kept.answer)
+
+    def _short(
+        self, request: round_pb2.PlanRoundRequest, answer: round_pb2.PlanRoundResponse
+    ) -> round_pb2.PlanRoundResponse:
+        """The answer, as a difference where that is asked for and the plan before is at hand."""
+        session = request.session
+        with self._lock:
+            last = self._last.get((session.session_id, session.difference_from))
+        if last is None:
+            return answer
+        short = difference(last, answer)
+        short.session.difference_from = session.difference_from
+        return short
+
+    def _remember(self, session_id: str, answer: round_pb2.PlanRoundResponse) -> None:
+        """The last plan of a session, for differences; of the sessions used last."""
+        with self._lock:
+            for key in [key for key in self._last if key[0] == session_id]:
+                del self._last[key]
+            self._last[session_id, answer.session.plan_id] = answer
+            while len(self._last) > _LAST_IN_MEMORY:
+                self._last.popitem(last=False)
+
+
+def _overtaken(record: Record) -> Exception:
+    from gangplan.errors import ResyncRequiredError
+
+    return ResyncRequiredError(
+        f"another plan was made for session {record.session_id} meanwhile; plan again on what is there now"
+    )
+
+
+def _in_flight(answer: round_pb2.PlanRoundResponse, plan_id: str, round_: Round) -> tuple[InFlight, ...]:
+    """The actions of an answer that change anything."""
+    changing = [action for action in answer.plan.actions if action.kind != _KEEP]
+    starts = [action.not_before.ToNanoseconds() / 1e9 for action in changing if action.HasField("not_before")]
+    void_after = max([round_.now, *starts]) + _VOID_AFTER_ROUNDS * round_.round_seconds
+    return tuple(
+        InFlight(
+            plan_id=plan_id,
+            action_id=action.action_id,
+            kind=ActionKind(plan_pb2.ActionKind.Name(action.kind).removeprefix("ACTION_KIND_")),
+            job=action.job,
+            action=_bare(action),
+            nodes=tuple(sorted({place.node for place in action.placements})),
+            depends_on=tuple(f"{plan_id}/{other}" for other in action.depends_on),
+            since=round_.now,
+            void_after=void_after,
+        )
+        for action in changing
+    )
+
+
+def _bare(action: plan_pb2.Action) -> bytes:
+    """What has to be known of an action in flight."""
+    bare = plan_pb2.Action(kind=action.kind, job=action.job, forced_reason=action.forced_reason)
+    bare.placements.MergeFrom(action.placements)
+    return bare.SerializeToString(deterministic=True)

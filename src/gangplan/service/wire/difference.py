@@ -1,0 +1,98 @@
+"""An answer as the difference from the one before, and back.
+
+A plan has one action or one verdict for each job. A job that has neither in a difference, and that there
+still is, has what it had: the same verdict, or KEEP with the same placements, scope and throughput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gangplan.v1 import plan_pb2, round_pb2, verdict_pb2
+
+
+def difference(
+    last: round_pb2.PlanRoundResponse, answer: round_pb2.PlanRoundResponse
+) -> round_pb2.PlanRoundResponse:
+    """``answer`` without what follows from ``last``; what a KEEP is worth by term is not said again."""
+    actions = {action.job: action for action in last.plan.actions}
+    verdicts = {verdict.job: verdict for verdict in last.verdicts}
+    short = round_pb2.PlanRoundResponse()
+    short.CopyFrom(answer)
+    del short.plan.actions[:]
+    del short.verdicts[:]
+    for action in answer.plan.actions:
+        before = actions.get(action.job)
+        if before is None or not _goes_on(before, action):
+            short.plan.actions.append(action)
+    for verdict in answer.verdicts:
+        before_verdict = verdicts.get(verdict.job)
+        if before_verdict is None or before_verdict != verdict:
+            short.verdicts.append(verdict)
+    return short
+
+
+def expand(
+    last: round_pb2.PlanRoundResponse, short: round_pb2.PlanRoundResponse, jobs: Collection[str]
+) -> round_pb2.PlanRoundResponse:
+    """The whole answer.
+
+    Args:
+        last: the whole answer before, which the difference is from.
+        short: the difference.
+        jobs: names of the jobs that there are.
+    """
+    whole = round_pb2.PlanRoundResponse()
+    whole.CopyFrom(short)
+    named = {action.job for action in short.plan.actions} | {verdict.job for verdict in short.verdicts}
+    taken = {action.action_id for action in short.plan.actions}
+    for action in last.plan.actions:
+        if action.job in named or action.job not in jobs:
+            continue
+        if action.kind != plan_pb2.ACTION_KIND_EVICT:
+            kept = _bare_keep(action)
+            kept.action_id = _new_id(action.job, taken)
+            whole.plan.actions.append(kept)
+    for verdict in last.verdicts:
+        if verdict.job not in named and verdict.job in jobs:
+            whole.verdicts.append(verdict)
+    _sort(whole)
+    return whole
+
+
+def _goes_on(before: plan_pb2.Action, after: plan_pb2.Action) -> bool:
+    """Whether ``after`` is the KEEP that follows from ``before``."""
+    if after.kind != plan_pb2.ACTION_KIND_KEEP or before.kind == plan_pb2.ACTION_KIND_EVICT:
+        return False
+    bare = plan_pb2.Action()
+    bare.CopyFrom(after)
+    for name in ("action_id", "cost_by_term"):
+        bare.ClearField(name)
+    return bare == _bare_keep(before)
+
+
+def _bare_keep(before: plan_pb2.Action) -> plan_pb2.Action:
+    return plan_pb2.Action(
+        kind=plan_pb2.ACTION_KIND_KEEP,
+        job=before.job,
+        placements=before.placements,
+        scope=before.scope,
+        throughput=before.throughput,
+        preconditions=before.preconditions,
+    )
+
+
+def _new_id(job: str, taken: set[str]) -> str:
+    """As the planner calls a KEEP, unless that is taken."""
+    name = f"keep:{job}"
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def _sort(whole: round_pb2.PlanRoundResponse) -> None:
+    """KEEPs that were put back come first, verdicts in the order of names, as in every answer."""
+    verdicts: list[verdict_pb2.Verdict] = sorted(whole.verdicts, key=lambda verdict: verdict.job)
+    del whole.verdicts[:]
+    whole.verdicts.extend(verdicts)

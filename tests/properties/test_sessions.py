@@ -1,0 +1,349 @@
+"""Sessions: a snapshot equals the fold of deltas (P24), and random histories against a model."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from gangplan.domain.round import Round
+from gangplan.engine.budget import Budget
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.round import plan_round
+from gangplan.errors import InvalidInputError, ResyncRequiredError
+from gangplan.model.verifier.verify import verify
+from gangplan.service.session_calls import SessionCalls
+from gangplan.service.session_rounds import SessionRounds
+from gangplan.service.sessions.content import Content, Item, Key, Kind
+from gangplan.service.sessions.encoded import decode, encode
+from gangplan.service.sessions.registry import Sessions
+from gangplan.service.sessions.sqlite_store import SqliteStore
+from gangplan.service.sessions.store import MemoryStore, SessionStore
+from gangplan.service.wire import read_plan, write_result, write_round
+from gangplan.service.wire.difference import expand
+from gangplan.service.wire.session_content import content_of, read_delta, request_of, write_delta
+from gangplan.testing.strategies import rounds
+from gangplan.v1 import plan_pb2, round_pb2, session_service_pb2
+
+KEYS = st.tuples(st.sampled_from(list(Kind)), st.sampled_from("abcd"))
+ITEMS = st.builds(Item, st.binary(max_size=3), st.sampled_from(["", "1", "2"]))
+CONTENTS = st.dictionaries(KEYS, ITEMS, max_size=8)
+
+
+@given(st.lists(CONTENTS, min_size=1, max_size=6))
+def test_a_content_is_the_fold_of_changes_and_has_the_digest_of_its_own(
+    history: list[dict[Key, Item]],
+) -> None:
+    folded = Content.of({})
+    for items in history:
+        wanted = Content.of(items)
+        change = folded.change_to(wanted)
+        assert bool(change) == (folded != wanted)
+        folded = folded.changed(change)
+        assert folded == wanted
+        assert folded.digest == wanted.digest
+
+
+@given(CONTENTS, CONTENTS)
+def test_other_contents_have_other_digests(one: dict[Key, Item], other: dict[Key, Item]) -> None:
+    assert (Content.of(one).digest == Content.of(other).digest) == (one == other)
+
+
+@given(rounds(), rounds())
+def test_a_delta_leads_from_any_round_to_any_other(before: Round, after: Round) -> None:
+    old, new = content_of(write_round(before)), content_of(write_round(after, compact=True))
+    delta = write_delta(old.change_to(new), "s", 1, b"")
+    decoded = session_service_pb2.ApplyDeltaRequest.FromString(delta.SerializeToString())
+    change, moved, round_, _ = read_delta(decoded, old)
+    assert old.changed(change) == new
+    assert old.changed(change).digest == new.digest
+    assert {job.name: job for job in round_.jobs} == {job.name: job for job in after.jobs}
+    ran = {job.name: job.running for job in before.jobs}
+    runs = {job.name: job.running for job in after.jobs}
+    gone = set(ran.keys() - runs.keys())
+    assert moved == gone | {name for name in runs if runs[name] != ran.get(name)}
+
+
+GREEDY = PlanParameters(pipeline="greedy", time_budget_seconds=60.0)
+NODES, NAMES = ("n0", "n1", "n2"), tuple(f"j{number}" for number in range(6))
+ROUND_SECONDS = 100
+
+
+class Histories(RuleBasedStateMachine):
+    """A caller's session beside what the caller itself knows: jobs, nodes, and what is in flight."""
+
+    def make_store(self) -> SessionStore:
+        """Where sessions are kept."""
+        return MemoryStore()
+
+    def restart(self) -> None:
+        """The service ends and begins anew."""
+        self.calls = SessionCalls(Sessions(self.store))
+        self.rounds = SessionRounds(self.calls)
+
+    @initialize(nodes=st.sets(st.sampled_from(NODES), min_size=1))
+    def open(self, nodes: set[str]) -> None:
+        self.store = self.make_store()
+        self.restart()
+        self.now = 1_000_000
+        self.nodes = {name: self.node(name) for name in nodes}
+        self.jobs: dict[str, Any] = {}
+        self.flying: dict[str, tuple[str, plan_pb2.Action]] = {}
+        self.last: round_pb2.PlanRoundResponse | None = None
+        self.sent: list[session_service_pb2.ApplyDeltaRequest] = []
+        snapshot = round_pb2.PlanRoundRequest(accelerators=[{"name": "A"}])
+        snapshot.now.seconds = self.now
+        snapshot.round_length.seconds = ROUND_SECONDS
+        snapshot.cluster.nodes.extend(self.nodes.values())
+        snapshot.parameters.pipeline = 3  # type: ignore[assignment]
+        chunk = session_service_pb2.OpenSessionRequest(snapshot=snapshot)
+        self.state = self.calls.open_session([chunk.SerializeToString()], "me").session
+
+    def node(self, name: str) -> Any:
+        node = round_pb2.PlanRoundRequest().cluster.nodes.add(name=name, accelerator_type="A", device_count=4)
+        node.resources.cpu_milli, node.resources.memory_bytes = 8000, 2**30
+        return node
+
+    def job(self, name: str, devices: int, weight: float) -> Any:
+        job = round_pb2.PlanRoundRequest().jobs.add(name=name, weight=weight)
+        job.components.add().task_groups.add(devices_per_task=devices)
+        return job
+
+    def delta(self, **changes: Any) -> None:
+        request = session_service_pb2.ApplyDeltaRequest(
+            session_id=self.state.session_id,
+            base_revision=self.state.revision,
+            base_digest=self.state.digest,
+            **changes,
+        )
+        self.state = self.calls.apply_delta(request).session
+        self.sent.append(request)
+
+    @rule(name=st.sampled_from(NAMES), devices=st.integers(1, 4), weight=st.sampled_from([0.5, 1.0, 2.0]))
+    def change_job(self, name: str, devices: int, weight: float) -> None:
+        """New, or changed while it waits; what runs keeps its shape."""
+        job = self.job(name, devices, weight)
+        before = self.jobs.get(name)
+        if before is not None and (before.HasField("running") or name in self.flying):
+            job = type(job).FromString(before.SerializeToString())
+            job.weight = weight
+        self.delta(upsert_jobs=[job])
+        self.jobs[name] = job
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def remove_job(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.jobs)))
+        self.delta(remove_jobs=[name])
+        del self.jobs[name]
+        self.flying.pop(name, None)
+
+    @rule(name=st.sampled_from(NODES))
+    def change_node(self, name: str) -> None:
+        """Cordoned and back, new, or gone."""
+        if name not in self.nodes:
+            self.nodes[name] = self.node(name)
+            self.delta(upsert_nodes=[self.nodes[name]])
+        elif self.nodes[name].cordoned and len(self.nodes) > 1:
+            del self.nodes[name]
+            self.delta(remove_nodes=[name])
+        else:
+            self.nodes[name].cordoned = not self.nodes[name].cordoned
+            self.delta(upsert_nodes=[self.nodes[name]])
+
+    @precondition(lambda self: self.sent)
+    @rule()
+    def send_the_last_delta_again(self) -> None:
+        before = self.calls.get_session(
+            session_service_pb2.GetSessionRequest(session_id=self.state.session_id)
+        ).session
+        again = self.calls.apply_delta(self.sent[-1]).session
+        assert again.revision == self.sent[-1].base_revision + 1
+        now = self.calls.get_session(
+            session_service_pb2.GetSessionRequest(session_id=self.state.session_id)
+        ).session
+        assert (now.revision, now.digest) == (before.revision, before.digest)
+
+    @rule(behind=st.integers(1, 3))
+    def send_a_late_delta(self, behind: int) -> None:
+        request = session_service_pb2.ApplyDeltaRequest(
+            session_id=self.state.session_id,
+            base_revision=self.state.revision - behind,
+            upsert_jobs=[self.job("late", 1, 3.0)],
+        )
+        with pytest.raises(ResyncRequiredError):
+            self.calls.apply_delta(request)
+
+    @rule()
+    def send_nonsense(self) -> None:
+        with pytest.raises(InvalidInputError):
+            self.delta(upsert_jobs=[{"name": "bad", "queue": "nobody"}])
+
+    @rule(later=st.integers(0, 2 * ROUND_SECONDS), short=st.booleans(), advisory=st.booleans())
+    def plan(self, later: int, short: bool, advisory: bool) -> None:  # noqa: FBT001
+        self.now += later
+        request = round_pb2.PlanRoundRequest()
+        request.now.seconds = self.now
+        request.session.session_id = self.state.session_id
+        request.session.digest = self.state.digest
+        request.session.advisory = advisory
+        if short and self.last is not None:
+            request.session.difference_from = self.last.session.plan_id
+        seen: list[Round] = []
+        whole: list[round_pb2.PlanRoundResponse] = []
+
+        def planned(round_: Round, parameters: PlanParameters) -> round_pb2.PlanRoundResponse:
+            assert parameters.pipeline == "greedy"
+            seen.append(round_)
+            whole.append(write_result(plan_round(round_, parameters, budget=Budget())))
+            kept = round_pb2.PlanRoundResponse()
+            kept.CopyFrom(whole[0])
+            return kept
+
+        answer = self.rounds.plan(request, "me", planned)
+        self.check_seen(seen[0])
+        assert verify(seen[0], read_plan(whole[0])).violations == ()
+        if answer.session.difference_from:
+            assert self.last is not None
+            answer = expand(self.last, answer, self.jobs.keys())
+        assert shape(answer) == shape(whole[0])
+        assert list(answer.verdicts) == list(whole[0].verdicts)
+        if not advisory:
+            self.last = answer
+            self.flying |= {
+                action.job: (answer.session.plan_id, action)
+                for action in whole[0].plan.actions
+                if action.kind != plan_pb2.ACTION_KIND_KEEP
+                and not (action.kind == plan_pb2.ACTION_KIND_EVICT and action.job in self.flying)
+            }
+
+    def check_seen(self, round_: Round) -> None:
+        """The round is what the caller told, and what it was told to do as if it were under way."""
+        assert {job.name for job in round_.jobs} == self.jobs.keys()
+        assert {node.name for node in round_.cluster.nodes} == self.nodes.keys()
+        held = [
+            (place.node, device)
+            for job in round_.jobs
+            if job.running is not None
+            for place in job.running.placements
+            for device in place.devices
+        ]
+        assert len(held) == len(set(held))
+        for job in round_.jobs:
+            told = self.jobs[job.name].HasField("running")
+            if job.name not in self.flying:
+                assert (job.running is not None) == told
+            elif job.running is not None and not told:
+                _, action = self.flying[job.name]
+                assert [place.node for place in job.running.placements] == [
+                    place.node for place in action.placements
+                ]
+
+    @precondition(lambda self: self.flying)
+    @rule(data=st.data(), outcome=st.sampled_from(["DONE", "REFUSED", "EXPIRED"]))
+    def report(self, data: st.DataObject, outcome: str) -> None:
+        name = data.draw(st.sampled_from(sorted(self.flying)))
+        plan_id, action = self.flying[name]
+        request = session_service_pb2.ReportOutcomesRequest(
+            session_id=self.state.session_id,
+            plan_id=plan_id,
+            outcome_by_action={action.action_id: getattr(session_service_pb2, f"ACTION_OUTCOME_{outcome}")},
+        )
+        request.now.seconds = self.now
+        state = self.calls.get_session(
+            session_service_pb2.GetSessionRequest(session_id=self.state.session_id)
+        ).session
+        if f"{plan_id}/{action.action_id}" not in state.in_flight:
+            with pytest.raises(InvalidInputError):
+                self.calls.report_outcomes(request)
+            del self.flying[name]
+            return
+        if outcome == "DONE" and self.is_held_by_others(name, action):
+            with pytest.raises(InvalidInputError, match="held"):
+                self.calls.report_outcomes(request)
+            return
+        self.state = self.calls.report_outcomes(request).session
+        twice = self.calls.report_outcomes(request).session
+        assert (twice.revision, twice.digest) == (self.state.revision, self.state.digest)
+        del self.flying[name]
+        if outcome != "DONE":
+            return
+        job = self.jobs[name]
+        if action.kind != plan_pb2.ACTION_KIND_PLACE and not action.forced_reason:
+            job.disrupted_at.add(seconds=self.now)
+        job.ClearField("running")
+        if action.kind != plan_pb2.ACTION_KIND_EVICT:
+            job.running.placements.MergeFrom(action.placements)
+            job.running.started_at.seconds = self.now
+            job.running.checkpoint_age.SetInParent()
+
+    def is_held_by_others(self, name: str, action: plan_pb2.Action) -> bool:
+        wanted = {(place.node, device) for place in action.placements for device in place.devices}
+        return any(
+            (place.node, device) in wanted and place.node in self.nodes
+            for other, job in self.jobs.items()
+            if other != name
+            for place in job.running.placements
+            for device in place.devices
+        )
+
+    @rule()
+    def end_and_begin_anew(self) -> None:
+        self.restart()
+        record = self.calls.sessions.get(self.state.session_id)
+        assert (
+            decode(
+                encode(record),
+                session_id=record.session_id,
+                caller=record.caller,
+                snapshot=record.snapshot,
+                serial=record.serial,
+                content=record.content,
+            )
+            == record
+        )
+
+    @invariant()
+    def the_session_is_what_the_caller_told(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        record = self.calls.sessions.get(self.state.session_id)
+        request = request_of(record.content, compact=False)
+        assert {job.name: job for job in request.jobs} == self.jobs
+        assert {node.name: node for node in request.cluster.nodes} == self.nodes
+        assert (record.revision, record.content.digest) == (self.state.revision, self.state.digest)
+        assert Content.of(record.content.items).digest == self.state.digest
+
+
+def shape(answer: round_pb2.PlanRoundResponse) -> dict[str, tuple[Any, ...]]:
+    return {
+        each.job: (each.kind, str(each.placements), each.scope, each.throughput, sorted(each.depends_on))
+        for each in answer.plan.actions
+    }
+
+
+class HistoriesOnDisk(Histories):
+    """The same with a database that is closed and opened again at every restart."""
+
+    def make_store(self) -> SessionStore:
+        self.folder = tempfile.TemporaryDirectory()
+        return SqliteStore(Path(self.folder.name) / "sessions.db")
+
+    def restart(self) -> None:
+        self.store.close()
+        self.store = SqliteStore(Path(self.folder.name) / "sessions.db")
+        super().restart()
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+            self.folder.cleanup()
+
+
+TestHistories = Histories.TestCase
+TestHistoriesOnDisk = HistoriesOnDisk.TestCase
