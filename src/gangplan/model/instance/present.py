@@ -60,9 +60,8 @@ def _lost(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | Non
         for placement in job.running.placements
         for reason in _reasons(placement, nodes.get(placement.node), groups.get(placement.group), now)
     }
-    for reason in ForcedReason:
-        if reason in found:
-            return reason
+    if found:
+        return next(reason for reason in ForcedReason if reason in found)
     if _gang_broken(job, nodes):
         return ForcedReason.GANG_BROKEN
     return ForcedReason.STOPPING if job.running.stopping else None
@@ -79,7 +78,7 @@ def _reasons(
     if node.drain_time is not None and node.drain_time <= now:
         yield ForcedReason.NODE_DRAINED
     tolerations = group.tolerations if group else ()
-    if any(
+    if node.taints and any(
         taint.effect is TaintEffect.NO_EXECUTE and not any(t.tolerates(taint) for t in tolerations)
         for taint in node.taints
     ):

@@ -179,19 +179,20 @@ def _domains(topology: Topology, nodes: Sequence[Node]) -> IntArray:
 def build_pools(nodes: Nodes, selected_labels: frozenset[str], split: BoolArray) -> Pools:
     """Group the open nodes; nodes marked in ``split`` (shape (nodes,)) are pools of their own."""
     grouped: dict[object, list[int]] = defaultdict(list)
-    for i, node in enumerate(nodes.nodes):
-        if not nodes.open[i]:
-            continue
-        labels = tuple(sorted((k, v) for k, v in node.labels.items() if k in selected_labels))
+    types, built_in, alone = nodes.type_of.tolist(), nodes.built_in.tolist(), split.tolist()
+    capacity, domains = nodes.capacity.tolist(), nodes.domain_at[:, :-1].tolist()
+    for i in np.flatnonzero(nodes.open).tolist():
+        node = nodes.nodes[i]
+        labels = tuple(sorted([(k, v) for k, v in node.labels.items() if k in selected_labels]))
         key = (
-            int(nodes.type_of[i]),
-            int(nodes.built_in[i]),
-            tuple(nodes.capacity[i].tolist()),
-            tuple(nodes.domain_at[i, :-1].tolist()),
+            types[i],
+            built_in[i],
+            tuple(capacity[i]),
+            tuple(domains[i]),
             labels,
             frozenset(node.taints),
             nodes.parts == 1 or pins_devices(node),
-            i if split[i] else -1,
+            i if alone[i] else -1,
         )
         grouped[key].append(i)
     members = tuple(np.array(m, dtype=np.int64) for m in sorted(grouped.values()))

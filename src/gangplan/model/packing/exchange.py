@@ -149,12 +149,20 @@ def start_by_exchange(occupancy: Occupancy, assignment: Assignment, order: IntAr
     left[instance.kept] = 0
     exchange: Exchange | None = None
     failed: set[int] = set()
-    for k in order[left[instance.option_class[order]] > 0].tolist():
+    block_of = np.array(
+        [
+            instance.block_index[option.demands[0].block] if option.is_single else -1
+            for option in instance.distinct
+        ],
+        dtype=np.int64,
+    )
+    ahead = order[(left[instance.option_class[order]] > 0) & (block_of[instance.option[order]] >= 0)]
+    blocks = block_of[instance.option[ahead]].tolist()
+    for k, block in zip(ahead.tolist(), blocks, strict=True):
+        if block in failed:
+            continue
         c, option = int(instance.option_class[k]), instance.option_at(k)
         job_class = instance.classes[c]
-        if not option.is_single:
-            continue
-        block = instance.block_index[option.demands[0].block]
         while left[c] and block not in failed and occupancy.members_allowed(job_class, option):
             if len(failed) >= _MOST_FAILURES or not _could_fit(occupancy, block):
                 failed.add(block)
