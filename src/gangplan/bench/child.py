@@ -39,6 +39,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench.filling.measure import measure as measure_filling
 
         return [measure_filling(run)]
+    if kind is Kind.GROWTH:
+        from gangplan.bench import growing
+
+        return [growing.measure(run)]
     if kind is Kind.HISTORIES:
         from gangplan.bench import histories
 

@@ -1,7 +1,9 @@
-"""Growth: how a counter grows between two sizes, as a power of how many columns there are.
+"""Growth: how the work of each phase grows between two sizes, as a power of how many columns there are.
 
 For a counter c and the base n, the exponent is log(c2 / c1) / log(n2 / n1) with medians over the seeds of
-each size; 1 is proportional. Seconds are fitted, too, and gate nothing.
+each size; 1 is proportional. Every counter of every phase stands in the table, and gates unless it is an
+outcome or too small to say; a phase that one size has and the other has not shuts the gate, too, since then
+the two did not do the same. Seconds are fitted beside them and gate nothing.
 """
 
 from __future__ import annotations
@@ -11,82 +13,110 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gangplan.bench.growing import OUTCOME, SIZE
 from gangplan.bench.runs import ANSWERED, Row
 from gangplan.bench.suites import Growth
-
-_NO_WORK = ("seconds", "unbound", "taken_back")
 
 
 @dataclass(frozen=True, slots=True)
 class Exponent:
-    """How one figure grows.
+    """How one counter of one phase grows.
 
     Attributes:
         occupancy: percent of the devices that are held at the start.
-        name: of the counter, or ``seconds in <phase>``.
-        small, large: medians at the two sizes.
-        exponent: of the base; None where a median is 0.
+        phase: of the round, or ``size``, or ``outcome``.
+        counter: its name; ``seconds`` is the time that the phase took.
+        small, large: medians at the two sizes; None: the size does not have it.
+        exponent: of the base; infinite where it grew from nothing; None where nothing can be said.
         limit: most that it may be; None: it gates nothing.
     """
 
     occupancy: int
-    name: str
-    small: float
-    large: float
+    phase: str
+    counter: str
+    small: float | None
+    large: float | None
     exponent: float | None
     limit: float | None
 
     @property
-    def too_steep(self) -> bool:
-        """Whether it grows faster than allowed."""
-        return self.limit is not None and self.exponent is not None and self.exponent > self.limit
+    def refused(self) -> str:
+        """Why the gate is shut, as a sentence; empty: it is not, on account of this."""
+        name = f"{self.counter} of {self.phase} at {self.occupancy} %"
+        if self.limit is None:
+            return ""
+        if self.small is None or self.large is None:
+            return f"{name}: only one of the two sizes has it, so that they did not do the same"
+        if self.exponent is not None and self.exponent > self.limit:
+            return f"{name} grows with the power {self.exponent:.2f}, above {self.limit:g}"
+        return ""
 
 
 def exponents(rows: Iterable[Row], growth: Growth) -> list[Exponent]:
     """The exponents of all counters and phases, by occupancy.
 
     Raises:
-        ValueError: a size has no answered row with the base counter, so that nothing can be said.
+        ValueError: a run failed, or a size has no row with the base counter, so that nothing can be said.
     """
-    answered = [row for row in rows if row["status"] in ANSWERED and row["who"] == "gangplan"]
     groups: dict[tuple[int, str], list[Row]] = {}
-    for row in answered:
+    for row in rows:
+        if row["status"] not in ANSWERED:
+            raise ValueError(f"{row['instance']}: {row.get('error') or row['status']}")
         size, _, occupancy, _ = row["instance"].split("/")
         groups.setdefault((int(occupancy), size), []).append(row)
-    found: list[Exponent] = []
-    occupancies = sorted({occupancy for occupancy, _ in groups})
-    if not occupancies:
+    if not groups:
         raise ValueError("no row was answered")
-    for occupancy in occupancies:
+    found: list[Exponent] = []
+    for occupancy in sorted({occupancy for occupancy, _ in groups}):
         both = [groups.get((occupancy, size), []) for size in growth.between]
-        bases = [_median(rows, growth.base) for rows in both]
-        if None in bases or not all(bases):
+        small, large = (_median(rows, SIZE, growth.base) for rows in both)
+        if not small or not large or small == large:
             sizes = " and ".join(growth.between)
-            raise ValueError(f"{growth.base} of {sizes} at {occupancy} % is not known")
-        small, large = (float(base or 0.0) for base in bases)
-        names = sorted({name for rows in both for row in rows for name in row["statistics"]})
-        counted = [name for name in names if not name.startswith(_NO_WORK) and _NO_WORK[0] not in name]
-        for name in counted:
-            limit = growth.limits.get(name, growth.limit)
-            found += _one(occupancy, name, [_median(rows, name) for rows in both], large / small, limit)
+            raise ValueError(f"{growth.base} of {sizes} at {occupancy} % is not known, or the same")
+        named = {
+            (phase, name)
+            for rows in both
+            for row in rows
+            for phase, counters in row["work"].items()
+            for name in counters
+        }
+        for phase, counter in sorted(named, key=_order):
+            medians = [_median(rows, phase, counter) for rows in both]
+            found.append(_fitted(occupancy, phase, counter, medians, large / small, growth))
         for phase in sorted({p for rows in both for row in rows for p in row["seconds_by_phase"]}):
             medians = [_median_seconds(rows, phase) for rows in both]
-            found += _one(occupancy, f"seconds in {phase}", medians, large / small, None)
+            found.append(_fitted(occupancy, phase, "seconds", medians, large / small, None))
     return found
 
 
-def _one(
-    occupancy: int, name: str, medians: Sequence[float | None], ratio: float, limit: float | None
-) -> list[Exponent]:
+def _order(named: tuple[str, str]) -> tuple[bool, bool, str, str]:
+    phase, counter = named
+    return phase == OUTCOME, phase != SIZE, phase, counter
+
+
+def _fitted(
+    occupancy: int,
+    phase: str,
+    counter: str,
+    medians: Sequence[float | None],
+    ratio: float,
+    growth: Growth | None,
+) -> Exponent:
+    """One exponent; ``growth`` is None for what gates nothing."""
     small, large = medians
-    if small is None or large is None:
-        return []
-    exponent = math.log(large / small) / math.log(ratio) if small > 0 and large > 0 and ratio != 1 else None
-    return [Exponent(occupancy, name, small, large, exponent, limit)]
+    limit = None
+    if growth is not None and phase != OUTCOME:
+        limit = growth.limits.get(f"{phase} {counter}", growth.limit)
+        if max(small or 0.0, large or 0.0) < growth.least:
+            limit = None
+    exponent = None
+    if small is not None and large:
+        exponent = math.log(large / small) / math.log(ratio) if small > 0.0 else math.inf
+    return Exponent(occupancy, phase, counter, small, large, exponent, limit)
 
 
-def _median(rows: Sequence[Row], name: str) -> float | None:
-    values = [row["statistics"][name] for row in rows if name in row["statistics"]]
+def _median(rows: Sequence[Row], phase: str, counter: str) -> float | None:
+    values = [row["work"][phase][counter] for row in rows if counter in row["work"].get(phase, {})]
     return statistics.median(values) if values else None
 
 
@@ -99,15 +129,20 @@ def markdown(found: Sequence[Exponent], growth: Growth) -> str:
     """The exponents as a table."""
     small, large = growth.between
     lines = [
-        f"| occupied | counter | {small} | {large} | power of {growth.base} | at most |",
-        "|---|---|---|---|---|---|",
+        f"| occupied | phase | counter | {small} | {large} | power of {growth.base} | at most |",
+        "|---|---|---|---|---|---|---|",
     ]
     for one in found:
         power = "" if one.exponent is None else f"{one.exponent:.2f}"
-        if one.too_steep:
-            power = f"**{power}**"
+        if one.refused:
+            power = f"**{power or 'one size only'}**"
         limit = "" if one.limit is None else f"{one.limit:g}"
-        lines.append(
-            f"| {one.occupancy} % | {one.name} | {one.small:,.4g} | {one.large:,.4g} | {power} | {limit} |"
-        )
+        figures = f"{_figure(one.small)} | {_figure(one.large)}"
+        lines.append(f"| {one.occupancy} % | {one.phase} | {one.counter} | {figures} | {power} | {limit} |")
     return "\n".join(lines) + "\n"
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:,.4g}"

@@ -52,6 +52,8 @@ class Kind(Enum):
     """Many rounds of one cluster, with noise."""
     FILL = "fill"
     """A cluster filled by arrivals that never leave."""
+    GROWTH = "growth"
+    """Rounds whose work is counted by phase."""
     HISTORIES = "histories"
     """Whole histories, round by round, under one policy."""
 

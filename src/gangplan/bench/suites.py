@@ -3,7 +3,7 @@
 A suite's file::
 
     title = "..."                # one line
-    kind = "rounds"              # or "models", "formulations", "churn", "fill", "histories"
+    kind = "rounds"              # or "models", "formulations", "churn", "fill", "growth", "histories"
     require = "OPTIMAL"          # optional: the status that every row must have
 
     [[group]]                    # the product of all lists
@@ -77,14 +77,16 @@ class Growth(_Strict):
 
     Attributes:
         between: two sizes, the smaller first.
-        base: the counter that stands for size.
+        base: the counter of the size that stands for it.
         limit: most by which a counter may grow: its power of ``base``.
-        limits: other limits by counter.
+        limits: other limits, by ``"phase counter"``.
+        least: a counter below this at the larger size is too small to say how it grows.
     """
 
     between: tuple[str, str]
     base: str = "columns"
     limit: float = 1.1
+    least: float = 1_000.0
     limits: dict[str, float] = {}
 
 
@@ -93,7 +95,7 @@ class Suite(_Strict):
 
     name: str
     title: str = ""
-    kind: Literal["rounds", "models", "formulations", "churn", "fill", "histories"] = "rounds"
+    kind: Literal["rounds", "models", "formulations", "churn", "fill", "growth", "histories"] = "rounds"
     require: Literal["", "OPTIMAL", "FEASIBLE"] = ""
     group: tuple[Group, ...] = ()
     growth: Growth | None = None

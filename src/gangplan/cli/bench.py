@@ -304,10 +304,10 @@ def _growth_gate(suite: Suite, only: tuple[str, ...], output: Path | None) -> No
         say(f"error: no exponents: {error}")
         raise typer.Exit(Exit.BUG) from error
     print(markdown(found, suite.growth), end="")
-    steep = [one for one in found if one.too_steep]
-    for one in steep:
-        say(f"{one.name} grows with the power {one.exponent:.2f} at {one.occupancy} %, above {one.limit:g}")
-    if steep:
+    refused = [one.refused for one in found if one.refused]
+    for sentence in refused:
+        say(sentence)
+    if refused:
         raise typer.Exit(Exit.BUG)
 
 

@@ -45,6 +45,7 @@ class Asking:
         program: Program,
         start: FloatArray | None,
         *,
+        step: str,
         share: float = 1.0,
         relative_gap: float | None = None,
         relax: bool = False,
@@ -54,6 +55,7 @@ class Asking:
         Args:
             program: what to solve.
             start: a complete feasible solution, or None.
+            step: under which name the work is counted.
             share: how much of the time that is left it may take.
             relative_gap: at which it may stop; None: as the caller of the round said.
             relax: solve the linear relaxation, with whatever backend has one.
@@ -96,9 +98,19 @@ class Asking:
             if solution.detail:
                 self.failures.append(solution.detail)
             self.limit = _LIMITS[solution.limit]
+            self._count(step, program, solution)
             return solution
         late = within.remaining <= 0.0
         self.limit = TerminationLimit.TIME if late or not tried else TerminationLimit.FAILURE
         if not tried and not relax:
             self.failures.append("the budget left no time for a solver")
         return None
+
+    def _count(self, step: str, program: Program, solution: Solution) -> None:
+        """Add up the sizes of a step's programmes and what its solver did: counters, for tables and gates."""
+        count = self.judge.count
+        count(f"{step}_columns", program.columns)
+        count(f"{step}_rows", program.rows)
+        count(f"{step}_nonzeros", program.nonzeros)
+        count(f"{step}_iterations", solution.iterations)
+        count(f"{step}_nodes", solution.nodes)

@@ -36,6 +36,7 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding) -> 
         value, bound = holding.best.value, judge.bound
         with judge.budget.phase("branch"):
             found = branching.expand(judge.best.value, stop)
+        judge.count("branch_evaluations", sum(child.evaluations for child in found))
         if not found:
             break
         for child in found:

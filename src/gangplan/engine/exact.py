@@ -110,7 +110,7 @@ class _Search:
             self._crowded()
         done = 0
         for step in how.steps:
-            if not self._take(self._hurry(step)):
+            if not self._take(self._hurry(step), f"programme_{done + 1}"):
                 break
             done += 1
             self._held(step)
@@ -150,8 +150,11 @@ class _Search:
         self.judge.lower(sifted.bound)
         self.ceilings = self.ceilings.lowered(sifted.bound, sifted.regret)
 
-    def _take(self, step: Step) -> bool:
-        """Solve one programme and bind its solution; False when there was no answer."""
+    def _take(self, step: Step, name: str) -> bool:
+        """Solve one programme and bind its solution; False when there was no answer.
+
+        Its work is counted under ``name``.
+        """
         start = self._start()
         given = np.zeros(self.program.columns) if start is None else start
         kept, left_out = self.ceilings.nearest(step.options, given, self._value)
@@ -162,7 +165,11 @@ class _Search:
         if step.options < math.inf:
             gap = max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap)
         solution = self.asking.solve(
-            reduced, None if start is None else start[kept], share=step.share, relative_gap=gap
+            reduced,
+            None if start is None else start[kept],
+            step=name,
+            share=step.share,
+            relative_gap=gap,
         )
         if solution is None:
             return False
@@ -211,6 +218,7 @@ class _Search:
             solution = self.asking.solve(
                 whole.restricted(kept),
                 None if start is None else start[kept],
+                step="held",
                 share=step.share,
                 relative_gap=max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap),
             )
@@ -221,7 +229,7 @@ class _Search:
     def _eased(self, reduced: Program, kept: BoolArray, values: FloatArray, share: float) -> int:
         """Look among the optima for one that packs; how many gangs found no room in it."""
         easier = ease(self.layout, self.program, reduced.evaluate(values)).restricted(kept)
-        solution = self.asking.solve(easier, values, share=share, relative_gap=_EASE_GAP)
+        solution = self.asking.solve(easier, values, step="eased", share=share, relative_gap=_EASE_GAP)
         if solution is None or solution.values is None:
             return self.unbound
         return self._bind("eased", _spread(solution.values, kept)).unbound
@@ -264,6 +272,7 @@ class _Search:
             solution = self.asking.solve(
                 stricter.restricted(kept),
                 None if start is None else start[kept],
+                step="inflated",
                 share=_INFLATED_SHARE,
                 relative_gap=_INFLATED_GAP,
             )
@@ -295,7 +304,7 @@ class _Search:
             upper = self.program.upper.copy()
             upper[self.layout.option_column[sorted(barred)]] = 0.0
             whole = replace(self.program, upper=upper)
-            solution = self.asking.solve(whole.restricted(kept), None)
+            solution = self.asking.solve(whole.restricted(kept), None, step="not_resized")
             if solution is None or solution.values is None:
                 break
             bound = self._bind("not_resized", _spread(solution.values, kept))

@@ -138,6 +138,7 @@ def plan_around(holding: Holding, search: PriceSearch, candidate: Candidate | No
         search = staying(search, sorted(more))
         search.improve(_STEPS, lambda: not judge.has_time_for(_ONE_MORE), _STRETCH)
         assignment = price_greedy(judge.instance, search.prices())
+        judge.count("held_evaluations", search.evaluations)
         if worth(judge.instance, assignment) <= holding.best.value:
             return
         candidate = holding.consider(name, assignment)

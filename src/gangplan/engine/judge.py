@@ -124,10 +124,14 @@ class Judge:
         self.remarks += [remark] if remark else []
         self.work.update(work)
 
+    def count(self, counter: str, number: int) -> None:
+        """Add to a counter of work done."""
+        self.work[counter] = self.work.get(counter, 0) + number
+
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""
         began = self.budget.elapsed
-        self.work["candidates"] = self.work.get("candidates", 0) + 1
+        self.count("candidates", 1)
         with self.budget.phase("verify"):
             plan = self._writer.plan(assignment)
             verification = verify(self.instance.round, plan, self.facts)

@@ -91,6 +91,7 @@ def plan_round(
             search = searching.result(lambda: judge.hurried)
             prices = search.prices()
     judge.lower(prices.bound)
+    judge.count("prices_evaluations", search.evaluations)
     asking = Asking(judge, parameters, runner, cancellation)
     staged = decide_tiers(judge, asking, floor)
     judge, floor = staged.judge, staged.floor

@@ -69,6 +69,7 @@ def _settled(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidat
             search = staying(search, held)
             search.improve(_STEPS, lambda: judge.hurried, _STRETCH)
             assignment = price_greedy(judge.instance, search.prices())
+        judge.count("settle_evaluations", search.evaluations)
         again = judge.consider("settle", assignment)
         if again is None:
             break

@@ -46,7 +46,7 @@ def sift(
     active, _ = ceilings.nearest(_OPTIONS, start, -np.inf)
     best: Sifted | None = None
     for _ in range(_ROUNDS):
-        solution = asking.solve(program.restricted(active), None, relax=True)
+        solution = asking.solve(program.restricted(active), None, step="relax", relax=True)
         if solution is None or solution.row_duals is None or solution.objective is None:
             return best
         dual = price_out(program, solution.row_duals)

@@ -149,7 +149,7 @@ def _stage(judge: Judge, asking: Asking, tier: int, best: Candidate) -> tuple[Ca
     program = formulate(layout)
     start = encode(layout, best.assignment)
     within = program.worst_violation(start) <= _FEASIBLE
-    solution = asking.solve(program, start if within else None, share=_SHARE)
+    solution = asking.solve(program, start if within else None, step=f"tier_{tier}", share=_SHARE)
     if solution is None:
         return best, bound
     if solution.values is not None:
