@@ -92,3 +92,70 @@ async def test_a_slot_is_released_once_however_often_it_is_said() -> None:
     slot.release()
     slot.release()
     assert admission.running == 1
+
+
+async def test_callers_take_turns_whatever_the_length_of_their_queues() -> None:
+    admission = Admission(slots=1, queue=10)
+    slot = await admission.enter(caller="greedy")
+    order: list[str] = []
+
+    async def take(caller: str) -> None:
+        taken = await admission.enter(caller=caller)
+        order.append(caller)
+        await asyncio.sleep(0)
+        taken.release()
+
+    waiting = [asyncio.ensure_future(take(caller)) for caller in ["greedy"] * 4 + ["modest"] * 2]
+    await asyncio.sleep(0)
+    slot.release()
+    await asyncio.gather(*waiting)
+    assert order == ["modest", "greedy", "modest", "greedy", "greedy", "greedy"]
+
+
+async def test_a_full_queue_makes_room_for_who_has_less_in_it() -> None:
+    admission = Admission(slots=1, queue=3)
+    slot = await admission.enter(caller="greedy")
+    greedy = [asyncio.ensure_future(admission.enter(caller="greedy")) for _ in range(3)]
+    await asyncio.sleep(0)
+    with pytest.raises(OverloadedError):
+        admission.refuse_when_full("greedy")
+    admission.refuse_when_full("modest")
+    modest = asyncio.ensure_future(admission.enter(caller="modest"))
+    await asyncio.sleep(0)
+    with pytest.raises(OverloadedError, match="3 wait"):
+        await greedy[-1]
+    assert admission.waiting == 3
+    second = asyncio.ensure_future(admission.enter(caller="modest"))  # two each would be no fairer
+    with pytest.raises(OverloadedError):
+        await second
+    slot.release()
+    (await modest).release()
+    for each in greedy[:2]:
+        (await each).release()
+    assert (admission.running, admission.waiting) == (0, 0)
+
+
+async def test_calls_about_one_thing_run_one_after_the_other_and_hold_up_nobody_else() -> None:
+    admission = Admission(slots=2, queue=3)
+    first = await admission.enter(key="s1")
+    second = asyncio.ensure_future(admission.enter(key="s1"))
+    await asyncio.sleep(0)
+    other = await admission.enter(key="s2")
+    assert not second.done()
+    other.release()
+    assert not second.done()
+    first.release()
+    (await second).release()
+    assert (admission.running, admission.waiting) == (0, 0)
+
+
+async def test_who_leaves_as_the_slot_comes_gives_it_on() -> None:
+    admission = Admission(slots=1, queue=2)
+    slot = await admission.enter()
+    leaving = asyncio.ensure_future(admission.enter())
+    await asyncio.sleep(0)
+    slot.release()
+    leaving.cancel()
+    await asyncio.wait({leaving})
+    (await admission.enter(patience=1.0)).release()
+    assert (admission.running, admission.waiting) == (0, 0)

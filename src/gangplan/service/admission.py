@@ -117,13 +117,14 @@ class Admission:
     def _make_room(self, turn: _Turn) -> None:
         """Refuse the last call of the greediest caller, or ``turn``."""
         self._waiting.remove(turn)
+        error = self._too_many()
         greediest = self._greediest(turn.caller)
         if greediest is None:
-            turn.ready.set_exception(self._too_many())
+            turn.ready.set_exception(error)
             return
         last = next(other for other in reversed(self._waiting) if other.caller == greediest)
         self._waiting.remove(last)
-        last.ready.set_exception(self._too_many())
+        last.ready.set_exception(error)
         self._waiting.append(turn)
 
     def _leave_queue(self, turn: _Turn) -> None:
