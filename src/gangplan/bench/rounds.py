@@ -23,6 +23,7 @@ from gangplan.engine.steps import read_steps
 from gangplan.errors import NoVerifiedPlanError, ServiceError
 
 if TYPE_CHECKING:
+    from gangplan.client.asked import Asked
     from gangplan.client.transport import GrpcTransport
     from gangplan.domain.round import Round
 
@@ -178,7 +179,6 @@ def _over_grpc(run: Run) -> Iterator[Planning]:
     from gangplan.client import Client
     from gangplan.client.transport import GrpcTransport
     from gangplan.service.wire import read_result, write_round
-    from gangplan.v1 import round_pb2
 
     size = MESSAGE_MEBIBYTES * 2**20
     fault = faults.fault_of(run)
@@ -195,7 +195,7 @@ def _over_grpc(run: Run) -> Iterator[Planning]:
                 patience = run.time_limit_s + _PATIENCE_SECONDS
                 with machine.MemoryWatch(served.process) as memory, faults.in_flight(run, served):
                     sent = time.perf_counter()
-                    answer = transport.call("PlanRound", encoded, round_pb2.PlanRoundResponse, patience)
+                    answer = transport.call(_plan_round(encoded), patience)
                     received = time.perf_counter()
                     result = read_result(answer)
                     done = time.perf_counter()
@@ -216,6 +216,14 @@ def _over_grpc(run: Run) -> Iterator[Planning]:
             yield plan
 
 
+def _plan_round(encoded: Any) -> Asked[Any]:
+    """PlanRound with a request that is encoded already."""
+    from gangplan.client.asked import Asked
+    from gangplan.v1 import round_pb2
+
+    return Asked("PlanRound", encoded, round_pb2.PlanRoundResponse, None, lambda answer: answer)
+
+
 def _lateness(prefix: str, wall: float, run: Run) -> Row:
     """Milliseconds after the time limit; negative: before."""
     return {f"{prefix}late_ms": 1e3 * (wall - run.time_limit_s)}
@@ -224,13 +232,12 @@ def _lateness(prefix: str, wall: float, run: Run) -> Row:
 def _next(transport: GrpcTransport, round_: Round, run: Run) -> Row:
     """What becomes of the next round, which asks for no faulty solver."""
     from gangplan.service.wire import read_result, write_round
-    from gangplan.v1 import round_pb2
 
     how = dataclasses.replace(parameters(run), solver="auto")
     encoded: Any = _Encoded(write_round(round_, how, compact=True).SerializeToString())
     patience = run.time_limit_s + _PATIENCE_SECONDS
     sent = time.perf_counter()
-    result = read_result(transport.call("PlanRound", encoded, round_pb2.PlanRoundResponse, patience))
+    result = read_result(transport.call(_plan_round(encoded), patience))
     wall = time.perf_counter() - sent
     return {"next_verified": result.verified, "next_detail": result.detail, **_lateness("next_", wall, run)}
 

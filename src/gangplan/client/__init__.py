@@ -1,5 +1,6 @@
 """The client: plans over gRPC, or in this very process without a socket."""
 
-from gangplan.client.client import Client
+from gangplan.client.async_client import AsyncClient, AsyncSession
+from gangplan.client.client import Client, Session
 
-__all__ = ["Client"]
+__all__ = ["AsyncClient", "AsyncSession", "Client", "Session"]

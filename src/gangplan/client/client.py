@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import time
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from gangplan.client.answers import PlanViolation, ServiceCapabilities, SolverDescription, Validation
+from gangplan.client import asked as ask
+from gangplan.client.asked import DEFAULTS, Asked
+from gangplan.client.following import Asking, Following
 from gangplan.client.transport import GrpcTransport, InProcessTransport, Transport
-from gangplan.engine.parameters import Pipeline, PlanParameters
+from gangplan.engine.parameters import Pipeline
 from gangplan.engine.steps import Steps
+from gangplan.errors import ServiceError
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES, ServerOptions
-from gangplan.service.wire import read_result, write_plan, write_round
-from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
+from gangplan.v1 import admission_pb2, round_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from gangplan.client.answers import ServiceCapabilities, SolverDescription, Validation
     from gangplan.domain.plan import Plan, RoundResult, Stage
     from gangplan.domain.round import Round
 
-_DEFAULTS = PlanParameters()
-_AFTER_BUDGET_SECONDS = 10.0
-"""How long an answer is waited for once its time budget is over; a sound service is never late."""
+_A = TypeVar("_A")
 
 
 class Client:
@@ -32,11 +34,13 @@ class Client:
             result = client.plan_round(round, time_budget=1.0)
 
     A call that fails raises :class:`~gangplan.errors.ServiceError` with the status code's name and, for bad
-    input, the violations. Only UNAVAILABLE is tried again by itself.
+    input, the violations. UNAVAILABLE is tried again by itself, and RESOURCE_EXHAUSTED after the time that
+    the service names where asking twice is safe: with a ``request_id``, or where nothing is remembered.
 
     Args:
         address: ``host:port`` of the service.
         max_message_bytes: largest request and answer.
+        name: of the caller, by which services share out their slots and remember requests; empty: its host.
         transport: how requests get there; None opens a channel to ``address``.
     """
 
@@ -45,9 +49,10 @@ class Client:
         address: str = "127.0.0.1:50051",
         *,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        name: str = "",
         transport: Transport | None = None,
     ) -> None:
-        self._transport = transport or GrpcTransport(address, max_message_bytes=max_message_bytes)
+        self._transport = transport or GrpcTransport(address, max_message_bytes=max_message_bytes, name=name)
 
     @classmethod
     def in_process(cls, *, start: bool = True, on_stage: Callable[[Stage], None] | None = None) -> Self:
@@ -73,17 +78,17 @@ class Client:
         round_: Round,
         /,
         *,
-        time_budget: float = _DEFAULTS.time_budget_seconds,
-        pipeline: Pipeline = _DEFAULTS.pipeline,
-        solver: str = _DEFAULTS.solver,
-        seed: int = _DEFAULTS.seed,
-        relative_gap: float = _DEFAULTS.relative_gap,
-        node_limit: int | None = _DEFAULTS.node_limit,
-        threads: int = _DEFAULTS.threads,
-        proposers: Sequence[str] = _DEFAULTS.proposers,
-        steps: Steps = _DEFAULTS.steps,
-        warm_start: bytes = _DEFAULTS.warm_start,
-        previous_plan: Plan | None = _DEFAULTS.previous_plan,
+        time_budget: float = DEFAULTS.time_budget_seconds,
+        pipeline: Pipeline = DEFAULTS.pipeline,
+        solver: str = DEFAULTS.solver,
+        seed: int = DEFAULTS.seed,
+        relative_gap: float = DEFAULTS.relative_gap,
+        node_limit: int | None = DEFAULTS.node_limit,
+        threads: int = DEFAULTS.threads,
+        proposers: Sequence[str] = DEFAULTS.proposers,
+        steps: Steps = DEFAULTS.steps,
+        warm_start: bytes = DEFAULTS.warm_start,
+        previous_plan: Plan | None = DEFAULTS.previous_plan,
         request_id: str = "",
         timeout: float | None = None,
     ) -> RoundResult:
@@ -102,27 +107,27 @@ class Client:
             steps: what to do otherwise than the planner does at the round's size.
             warm_start: of the answer to the round before; empty: a cold start.
             previous_plan: an earlier plan, tried as a proposal.
-            request_id: comes back in the answer.
+            request_id: comes back in the answer; the same id with the same content gives the same answer.
             timeout: seconds after which nobody waits any more; None: the time budget and ten seconds.
 
         Raises:
             ServiceError: the call failed.
         """
-        parameters = PlanParameters(
-            request_id=request_id,
-            time_budget_seconds=time_budget,
+        parameters = ask.parameters_of(
+            time_budget=time_budget,
             pipeline=pipeline,
             solver=solver,
             seed=seed,
             relative_gap=relative_gap,
             node_limit=node_limit,
             threads=threads,
-            proposers=tuple(proposers),
+            proposers=proposers,
             steps=steps,
             warm_start=warm_start,
             previous_plan=previous_plan,
+            request_id=request_id,
         )
-        return read_result(self.send_round(write_round(round_, parameters, compact=True), timeout=timeout))
+        return self._call(ask.plan_round(round_, parameters, timeout))
 
     def send_round(
         self, request: round_pb2.PlanRoundRequest, *, timeout: float | None = None
@@ -136,12 +141,28 @@ class Client:
         Raises:
             ServiceError: the call failed.
         """
-        if timeout is None:
-            budget = _DEFAULTS.time_budget_seconds
-            if request.parameters.HasField("time_budget"):
-                budget = request.parameters.time_budget.ToNanoseconds() / 1e9
-            timeout = budget + _AFTER_BUDGET_SECONDS
-        return self._transport.call("PlanRound", request, round_pb2.PlanRoundResponse, timeout)
+        return self._call(ask.send_round(request, timeout))
+
+    def stream_round(
+        self, round_: Round, /, *, timeout: float | None = None, **parameters: Any
+    ) -> Iterator[RoundResult]:
+        """Each better plan as it is found, and last what :meth:`plan_round` gives; stop when one is enough.
+
+        Args:
+            round_: cluster, jobs, policy, now.
+            timeout: as in :meth:`plan_round`.
+            parameters: as in :meth:`plan_round`.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        asked = ask.stream_round(round_, ask.parameters_of(**parameters), timeout)
+        for answer in self._transport.stream(asked):
+            yield asked.read(answer)
+
+    def session(self) -> Session:
+        """A session, for round after round: only what has changed is sent."""
+        return Session(self)
 
     def validate_plan(self, round_: Round, plan: Plan, /, *, timeout: float | None = 60.0) -> Validation:
         """What the service's independent verifier says of a plan.
@@ -149,18 +170,7 @@ class Client:
         Raises:
             ServiceError: the call failed; a plan that breaks a rule is an answer.
         """
-        request = placement_service_pb2.ValidatePlanRequest(
-            round=write_round(round_, _DEFAULTS, compact=True), plan=write_plan(plan)
-        )
-        answer = self._transport.call(
-            "ValidatePlan", request, placement_service_pb2.ValidatePlanResponse, timeout
-        )
-        return Validation(
-            valid=answer.valid,
-            violations=tuple(PlanViolation(v.rule, v.subject, v.message) for v in answer.violations),
-            objective=answer.objective if answer.HasField("objective") else None,
-            objective_by_term={part.term: part.contribution for part in answer.terms},
-        )
+        return self._call(ask.validate_plan(round_, plan, timeout))
 
     def check_admission(
         self, round_: Round, job: str, /, *, timeout: float | None = 60.0
@@ -170,10 +180,7 @@ class Client:
         Raises:
             ServiceError: the call failed, or there is no such job; no is an answer.
         """
-        request = admission_pb2.CheckAdmissionRequest(
-            round=write_round(round_, _DEFAULTS, compact=True), job=job
-        )
-        return self._transport.call("CheckAdmission", request, admission_pb2.CheckAdmissionResponse, timeout)
+        return self._call(ask.check_admission(round_, job, timeout))
 
     def list_solvers(self, *, timeout: float | None = 30.0) -> tuple[SolverDescription, ...]:
         """The service's solver backends, by name.
@@ -181,23 +188,7 @@ class Client:
         Raises:
             ServiceError: the call failed.
         """
-        request = placement_service_pb2.ListSolversRequest()
-        answer = self._transport.call(
-            "ListSolvers", request, placement_service_pb2.ListSolversResponse, timeout
-        )
-        return tuple(
-            SolverDescription(
-                name=solver.name,
-                available=solver.available,
-                version=solver.version,
-                reason=solver.reason,
-                features=tuple(
-                    placement_service_pb2.SolverFeature.Name(feature).removeprefix("SOLVER_FEATURE_")
-                    for feature in solver.features
-                ),
-            )
-            for solver in answer.solvers
-        )
+        return self._call(ask.list_solvers(timeout))
 
     def get_capabilities(self, *, timeout: float | None = 30.0) -> ServiceCapabilities:
         """What the service can do.
@@ -205,27 +196,102 @@ class Client:
         Raises:
             ServiceError: the call failed.
         """
-        request = placement_service_pb2.GetCapabilitiesRequest()
-        answer = self._transport.call(
-            "GetCapabilities", request, placement_service_pb2.GetCapabilitiesResponse, timeout
-        )
-        longest = answer.maximum_time_budget
-        return ServiceCapabilities(
-            version=answer.version,
-            methods=tuple(answer.methods),
-            planned=tuple(answer.planned),
-            maximum_request_bytes=answer.maximum_request_bytes,
-            maximum_time_budget_seconds=(
-                longest.ToNanoseconds() / 1e9 if answer.HasField("maximum_time_budget") else None
-            ),
-            maximum_concurrent_calls=answer.maximum_concurrent_calls,
-            proposers=tuple(answer.proposers),
-            presets={preset.name: preset.purpose for preset in answer.presets},
-        )
+        return self._call(ask.get_capabilities(timeout))
 
     def close(self) -> None:
         """Let go of the channel, or of the solver worker."""
         self._transport.close()
+
+    def _call(self, asked: Asked[_A]) -> _A:
+        """Ask, and ask again where that is safe and the service says when."""
+        ends = None if asked.timeout is None else time.monotonic() + asked.timeout
+        while True:
+            left = None if ends is None else ends - time.monotonic()
+            try:
+                return asked.read(self._transport.call(asked, left))
+            except ServiceError as error:
+                wait = asked.seconds_to_wait(error, None if ends is None else ends - time.monotonic())
+                if wait is None:
+                    raise
+            time.sleep(wait)
+
+    def _drive(self, asking: Asking[_A]) -> _A:
+        """Make the calls that ``asking`` asks for."""
+        try:
+            asked = next(asking)
+            while True:
+                try:
+                    answer = self._call(asked)
+                except ServiceError as error:
+                    asked = asking.throw(error)
+                else:
+                    asked = asking.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Session:
+    """Round after round with one service; what the service has forgotten, or never got, it is told again.
+
+    ::
+
+        with Client("127.0.0.1:50051") as client, client.session() as session:
+            while True:
+                result = session.plan_round(round_as_it_is_now(), time_budget=1.0)
+                carry_out(result.plan)
+
+    Each round is given as it is now: which jobs there are, which of them run where. What was planned and does
+    not run yet counts as under way for two rounds, or until :meth:`report_outcomes` says otherwise.
+
+    Args:
+        client: that makes the calls.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.following = Following()
+
+    def plan_round(
+        self, round_: Round, /, *, advisory: bool = False, timeout: float | None = None, **parameters: Any
+    ) -> RoundResult:
+        """The best verified plan for a round within the time budget.
+
+        Args:
+            round_: cluster, jobs, policy, now, as they are now; claims and outlook where they are not those
+                of the last answer.
+            advisory: the plan is not carried out; nothing of it counts as under way.
+            timeout: as in :meth:`Client.plan_round`.
+            parameters: as in :meth:`Client.plan_round`.
+
+        Raises:
+            ServiceError: a call failed.
+        """
+        asked = ask.parameters_of(**parameters)
+        following = self.following.plan_round(round_, asked, advisory=advisory, timeout=timeout)
+        return self._client._drive(following)
+
+    def report_outcomes(self, outcomes: Mapping[str, str], /, *, now: float) -> None:
+        """Say what became of actions of the last plan.
+
+        Args:
+            outcomes: ``BOUND``, ``EVICTED``, ``DONE``, ``REFUSED`` or ``EXPIRED`` by the action's id.
+            now: seconds since the epoch.
+
+        Raises:
+            ServiceError: the call failed, or there is no such action in flight.
+            ValueError: there was no plan, or there is no such outcome.
+        """
+        self._client._drive(self.following.report_outcomes(outcomes, now=now))
+
+    def close(self) -> None:
+        """End the session on the service."""
+        self._client._drive(self.following.close())
 
     def __enter__(self) -> Self:
         return self

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import json
+import queue
+import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
 from gangplan.errors import GangplanError, ServiceError
 from gangplan.service.call import Call
+from gangplan.service.caller import CALLER
 from gangplan.service.status import error_of_call, service_error, status_of
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
+    from gangplan.client.asked import Asked
     from gangplan.domain.plan import Stage
     from gangplan.service.placement import Placement
 
-SERVICE = "gangplan.v1.PlacementService"
+_SERVICES = ("gangplan.v1.PlacementService", "gangplan.v1.SessionService")
 _METADATA_BYTES = 64 * 1024
 
 _RETRY_POLICY = json.dumps(
     {
         "methodConfig": [
             {
-                "name": [{"service": SERVICE}],
+                "name": [{"service": service} for service in _SERVICES],
                 "retryPolicy": {
                     "maxAttempts": 4,
                     "initialBackoff": "0.1s",
@@ -39,20 +43,24 @@ _RETRY_POLICY = json.dumps(
     }
 )
 
-_Answer = TypeVar("_Answer", bound="Message")
-
 
 class Transport(Protocol):
-    """Carries one unary call."""
+    """Carries calls."""
 
-    def call(self, method: str, request: Message, answer: type[_Answer], timeout: float | None) -> _Answer:
-        """Send ``request`` to ``method`` of PlacementService.
+    def call(self, asked: Asked[Any], timeout: float | None) -> Any:
+        """The answer to a call that has one.
 
         Args:
-            method: its name, e.g. ``PlanRound``.
-            request: the message.
-            answer: class of the answer.
+            asked: the call.
             timeout: seconds after which nobody listens any more; None: no limit.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        ...
+
+    def stream(self, asked: Asked[Any]) -> Iterator[Any]:
+        """The answers to a call that has many; who stops reading ends it.
 
         Raises:
             ServiceError: the call failed.
@@ -70,36 +78,45 @@ class GrpcTransport:
     Args:
         address: ``host:port``.
         max_message_bytes: largest request and answer.
+        name: of the caller; empty: its host.
     """
 
-    def __init__(self, address: str, *, max_message_bytes: int) -> None:
-        self._channel = grpc.insecure_channel(
-            address,
-            options=[
-                ("grpc.max_send_message_length", max_message_bytes),
-                ("grpc.max_receive_message_length", max_message_bytes),
-                ("grpc.max_metadata_size", _METADATA_BYTES),
-                ("grpc.service_config", _RETRY_POLICY),
-                ("grpc.enable_retries", 1),
-            ],
-        )
+    def __init__(self, address: str, *, max_message_bytes: int, name: str = "") -> None:
+        self._channel = grpc.insecure_channel(address, options=channel_options(max_message_bytes))
+        self._metadata = metadata_of(name)
 
-    def call(self, method: str, request: Message, answer: type[_Answer], timeout: float | None) -> _Answer:
+    def call(self, asked: Asked[Any], timeout: float | None) -> Any:
         """Send a request over the channel."""
-        send: Any = self._channel.unary_unary(
-            f"/{SERVICE}/{method}",
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=answer.FromString,
-        )
+        streams_in, _ = asked.streams
+        make: Any = self._channel.stream_unary if streams_in else self._channel.unary_unary
+        request: Any = iter(asked.request) if streams_in else asked.request  # type: ignore[arg-type]
         try:
-            received: _Answer = send(request, timeout=timeout)
+            return self._prepared(make, asked)(request, timeout=timeout, metadata=self._metadata)
         except grpc.RpcError as error:
             raise error_of_call(error) from error
-        return received
+
+    def stream(self, asked: Asked[Any]) -> Iterator[Any]:
+        """Read answers from the channel."""
+        prepared = self._prepared(self._channel.unary_stream, asked)
+        call = prepared(asked.request, timeout=asked.timeout, metadata=self._metadata)
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            raise error_of_call(error) from error
+        finally:
+            call.cancel()
 
     def close(self) -> None:
         """Close the channel."""
         self._channel.close()
+
+    @staticmethod
+    def _prepared(make: Any, asked: Asked[Any]) -> Any:
+        return make(
+            asked.path,
+            request_serializer=lambda message: message.SerializeToString(),
+            response_deserializer=asked.answer.FromString,
+        )
 
 
 class InProcessTransport:
@@ -114,28 +131,80 @@ class InProcessTransport:
         self._placement = placement
         self._on_stage = on_stage
 
-    def call(self, method: str, request: Message, answer: type[_Answer], timeout: float | None) -> _Answer:
+    def call(self, asked: Asked[Any], timeout: float | None) -> Any:
         """Answer a request in the calling thread."""
         placement: Any = self._placement
-        answers: dict[str, Callable[[Any, Call], Message]] = {
+        sessions = self._placement.session_calls
+        answers: dict[str, Callable[[Any, Call], Any]] = {
             "PlanRound": placement.plan_round,
             "ValidatePlan": placement.validate_plan,
             "CheckAdmission": placement.check_admission,
             "ListSolvers": lambda *_: placement.list_solvers(b""),
             "GetCapabilities": lambda *_: placement.get_capabilities(b""),
+            "OpenSession": lambda chunks, call: sessions.open_session(
+                [chunk.SerializeToString() for chunk in chunks], call.caller
+            ),
+            "ApplyDelta": lambda request, _: sessions.apply_delta(request),
+            "ReportOutcomes": lambda request, _: sessions.report_outcomes(request),
+            "GetSession": lambda request, _: sessions.get_session(request),
+            "CloseSession": lambda request, _: sessions.close_session(request),
         }
-        deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            answered = answers[method](request, Call(deadline=deadline, on_stage=self._on_stage))
+            answered = answers[asked.method](asked.request, self._call(timeout))
         except GangplanError as error:
             raise _as_service_error(error) from error
-        if not isinstance(answered, answer):
-            raise TypeError(f"{method} answered with a {type(answered).__name__}")
+        if not isinstance(answered, asked.answer):
+            raise TypeError(f"{asked.method} answered with a {type(answered).__name__}")
         return answered
+
+    def stream(self, asked: Asked[Any]) -> Iterator[Any]:
+        """Answer a request in a thread beside the calling one."""
+        news: queue.SimpleQueue[Callable[[], Message] | GangplanError | None] = queue.SimpleQueue()
+        call = self._call(asked.timeout)
+        request: Any = asked.request
+
+        def work() -> None:
+            try:
+                answer = self._placement.stream_round(request.round, call, news.put)
+                news.put(lambda: answer)
+                news.put(None)
+            except GangplanError as error:
+                news.put(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while (write := news.get()) is not None:
+                if isinstance(write, GangplanError):
+                    raise _as_service_error(write) from write
+                yield asked.answer(answer=write())
+        finally:
+            call.cancellation.cancel()
+            thread.join()
 
     def close(self) -> None:
         """End the solver workers."""
         self._placement.close()
+
+    def _call(self, timeout: float | None) -> Call:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        return Call(deadline=deadline, on_stage=self._on_stage)
+
+
+def channel_options(max_message_bytes: int) -> list[tuple[str, Any]]:
+    """Of a channel to a service, retries among them."""
+    return [
+        ("grpc.max_send_message_length", max_message_bytes),
+        ("grpc.max_receive_message_length", max_message_bytes),
+        ("grpc.max_metadata_size", _METADATA_BYTES),
+        ("grpc.service_config", _RETRY_POLICY),
+        ("grpc.enable_retries", 1),
+    ]
+
+
+def metadata_of(name: str) -> tuple[tuple[str, str], ...]:
+    """What every call says about its caller."""
+    return ((CALLER, name),) if name else ()
 
 
 def _as_service_error(error: GangplanError) -> ServiceError:

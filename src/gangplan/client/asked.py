@@ -1,0 +1,223 @@
+"""What both clients ask and how they read the answers: no channel, no waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from gangplan.client.answers import PlanViolation, ServiceCapabilities, SolverDescription, Validation
+from gangplan.engine.parameters import Pipeline, PlanParameters
+from gangplan.engine.steps import Steps
+from gangplan.service.wire import read_result, write_plan, write_round
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from gangplan.domain.plan import Plan, RoundResult
+    from gangplan.domain.round import Round
+    from gangplan.errors import ServiceError
+
+DEFAULTS = PlanParameters()
+AFTER_BUDGET_SECONDS = 10.0
+"""How long an answer is waited for once its time budget is over; a sound service is never late."""
+PLACEMENT, SESSIONS = "PlacementService", "SessionService"
+
+_A = TypeVar("_A")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[_A]):
+    """One call.
+
+    Attributes:
+        method: its name.
+        request: the message; several where the method takes a stream.
+        answer: class of the answer.
+        timeout: seconds after which nobody listens any more; None: no limit.
+        read: makes a value of the answer.
+        service: that has the method.
+        safe: asked twice it has one effect, so that it may be asked again when the service says when.
+    """
+
+    method: str
+    request: Message | Sequence[Message]
+    answer: type[Any]
+    timeout: float | None
+    read: Callable[[Any], _A]
+    service: str = PLACEMENT
+    safe: bool = False
+
+    @property
+    def path(self) -> str:
+        """Full path of the method on the wire."""
+        return f"/gangplan.v1.{self.service}/{self.method}"
+
+    @property
+    def streams(self) -> tuple[bool, bool]:
+        """Whether requests and answers are streamed."""
+        return self.method == "OpenSession", self.method == "StreamRound"
+
+    def seconds_to_wait(self, error: ServiceError, left: float | None) -> float | None:
+        """Seconds after which to ask again (decision 37); None: not at all.
+
+        Args:
+            error: how it failed.
+            left: seconds until nobody listens any more; None: no limit.
+        """
+        wait = error.retry_after_seconds
+        if not self.safe or error.code != "RESOURCE_EXHAUSTED" or wait is None:
+            return None
+        return wait if left is None or wait < left else None
+
+
+def parameters_of(
+    *,
+    time_budget: float = DEFAULTS.time_budget_seconds,
+    pipeline: Pipeline = DEFAULTS.pipeline,
+    solver: str = DEFAULTS.solver,
+    seed: int = DEFAULTS.seed,
+    relative_gap: float = DEFAULTS.relative_gap,
+    node_limit: int | None = DEFAULTS.node_limit,
+    threads: int = DEFAULTS.threads,
+    proposers: Sequence[str] = DEFAULTS.proposers,
+    steps: Steps = DEFAULTS.steps,
+    warm_start: bytes = DEFAULTS.warm_start,
+    previous_plan: Plan | None = DEFAULTS.previous_plan,
+    request_id: str = "",
+) -> PlanParameters:
+    """What the clients' ``plan_round`` takes, as parameters."""
+    return PlanParameters(
+        request_id=request_id,
+        time_budget_seconds=time_budget,
+        pipeline=pipeline,
+        solver=solver,
+        seed=seed,
+        relative_gap=relative_gap,
+        node_limit=node_limit,
+        threads=threads,
+        proposers=tuple(proposers),
+        steps=steps,
+        warm_start=warm_start,
+        previous_plan=previous_plan,
+    )
+
+
+def plan_round(round_: Round, parameters: PlanParameters, timeout: float | None) -> Asked[RoundResult]:
+    """PlanRound."""
+    asked = send_round(write_round(round_, parameters, compact=True), timeout)
+    return Asked(asked.method, asked.request, asked.answer, asked.timeout, read_result, safe=asked.safe)
+
+
+def send_round(
+    request: round_pb2.PlanRoundRequest, timeout: float | None
+) -> Asked[round_pb2.PlanRoundResponse]:
+    """PlanRound on the contract's own messages."""
+    return Asked(
+        "PlanRound",
+        request,
+        round_pb2.PlanRoundResponse,
+        _timeout(request, timeout),
+        _as_it_is,
+        safe=bool(request.request_id),
+    )
+
+
+def stream_round(round_: Round, parameters: PlanParameters, timeout: float | None) -> Asked[RoundResult]:
+    """StreamRound; the answer is each one of the stream."""
+    request = write_round(round_, parameters, compact=True)
+    return Asked(
+        "StreamRound",
+        placement_service_pb2.StreamRoundRequest(round=request),
+        placement_service_pb2.StreamRoundResponse,
+        _timeout(request, timeout),
+        lambda answer: read_result(answer.answer),
+    )
+
+
+def validate_plan(round_: Round, plan: Plan, timeout: float | None) -> Asked[Validation]:
+    """ValidatePlan."""
+    request = placement_service_pb2.ValidatePlanRequest(
+        round=write_round(round_, DEFAULTS, compact=True), plan=write_plan(plan)
+    )
+    return Asked(
+        "ValidatePlan", request, placement_service_pb2.ValidatePlanResponse, timeout, _validation, safe=True
+    )
+
+
+def check_admission(
+    round_: Round, job: str, timeout: float | None
+) -> Asked[admission_pb2.CheckAdmissionResponse]:
+    """CheckAdmission."""
+    request = admission_pb2.CheckAdmissionRequest(round=write_round(round_, DEFAULTS, compact=True), job=job)
+    return Asked(
+        "CheckAdmission", request, admission_pb2.CheckAdmissionResponse, timeout, _as_it_is, safe=True
+    )
+
+
+def list_solvers(timeout: float | None) -> Asked[tuple[SolverDescription, ...]]:
+    """ListSolvers."""
+    request = placement_service_pb2.ListSolversRequest()
+    return Asked("ListSolvers", request, placement_service_pb2.ListSolversResponse, timeout, _solvers)
+
+
+def get_capabilities(timeout: float | None) -> Asked[ServiceCapabilities]:
+    """GetCapabilities."""
+    request = placement_service_pb2.GetCapabilitiesRequest()
+    answer = placement_service_pb2.GetCapabilitiesResponse
+    return Asked("GetCapabilities", request, answer, timeout, _capabilities)
+
+
+def _timeout(request: round_pb2.PlanRoundRequest, timeout: float | None) -> float:
+    if timeout is not None:
+        return timeout
+    budget = DEFAULTS.time_budget_seconds
+    if request.parameters.HasField("time_budget"):
+        budget = request.parameters.time_budget.ToNanoseconds() / 1e9
+    return budget + AFTER_BUDGET_SECONDS
+
+
+def _as_it_is(answer: Any) -> Any:
+    return answer
+
+
+def _validation(answer: placement_service_pb2.ValidatePlanResponse) -> Validation:
+    return Validation(
+        valid=answer.valid,
+        violations=tuple(PlanViolation(v.rule, v.subject, v.message) for v in answer.violations),
+        objective=answer.objective if answer.HasField("objective") else None,
+        objective_by_term={part.term: part.contribution for part in answer.terms},
+    )
+
+
+def _solvers(answer: placement_service_pb2.ListSolversResponse) -> tuple[SolverDescription, ...]:
+    return tuple(
+        SolverDescription(
+            name=solver.name,
+            available=solver.available,
+            version=solver.version,
+            reason=solver.reason,
+            features=tuple(
+                placement_service_pb2.SolverFeature.Name(feature).removeprefix("SOLVER_FEATURE_")
+                for feature in solver.features
+            ),
+        )
+        for solver in answer.solvers
+    )
+
+
+def _capabilities(answer: placement_service_pb2.GetCapabilitiesResponse) -> ServiceCapabilities:
+    longest = answer.maximum_time_budget
+    return ServiceCapabilities(
+        version=answer.version,
+        methods=tuple(answer.methods),
+        planned=tuple(answer.planned),
+        maximum_request_bytes=answer.maximum_request_bytes,
+        maximum_time_budget_seconds=(
+            longest.ToNanoseconds() / 1e9 if answer.HasField("maximum_time_budget") else None
+        ),
+        maximum_concurrent_calls=answer.maximum_concurrent_calls,
+        proposers=tuple(answer.proposers),
+        presets={preset.name: preset.purpose for preset in answer.presets},
+    )
