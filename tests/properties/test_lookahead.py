@@ -24,11 +24,13 @@ from gangplan.model.lookahead.outlook import make_outlook
 from gangplan.model.lookahead.reserve import whole_node_gang
 from gangplan.model.lookahead.room import build_room
 from gangplan.model.lookahead.service import hand_out
+from gangplan.model.lookahead.worth import LARGE_GANG, SPREAD
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.model.program import SolveParameters
+from gangplan.testing import builders
 from gangplan.testing.strategies import rounds
 from gangplan_solvers import catalog
 
@@ -222,3 +224,39 @@ def test_buckets_begin_one_round_long_and_grow(end: float) -> None:
     assert buckets.end >= min(end, 20 * 365 * 86_400) * (1 - 1e-9)
     assert buckets.seconds[:NEAR] == pytest.approx(300.0)
     assert (np.diff(buckets.seconds) >= -1e-6).all()
+
+
+@drawn
+@given(rounds())
+def test_worths_are_within_their_spread_and_a_large_gang_that_never_ran_has_its_least(round_: Round) -> None:
+    fluid = fluid_of(round_)
+    instance, numbers = fluid.instance, fluid.numbers
+    for entry in make_outlook(fluid, solved(fluid), None).jobs:
+        j = instance.job_index[entry.job]
+        assert 1 / SPREAD <= entry.worth <= SPREAD
+        new = numbers.planned[j] and not numbers.running[j] and instance.jobs[j].work_done <= 0.0
+        if new and whole_node_gang(instance, j) is not None:
+            assert entry.worth >= LARGE_GANG
+
+
+def test_what_a_delay_costs_is_more_for_who_would_soon_be_done() -> None:
+    """Two jobs of one round and two of sixteen on two devices, half a device for each alone.
+
+    Alone the short ones end at 600 s and the long ones at 9600; in the plan at 300 and at 5100. So rho is
+    300 / 600 and 5100 / 9600, and the worths are as .5 (300 / 600) ** .5 = .354 to
+    .531 (300 / 9600) ** .5 = .094; over their median, .224: 1.58 and .42, in sixteenths.
+    """
+    lengths = {"long-0": 16, "long-1": 16, "short-0": 1, "short-1": 1}
+    jobs = [
+        builders.job(name, work_left=300.0 * rounds_, submit_time=0.0) for name, rounds_ in lengths.items()
+    ]
+    round_ = builders.round_of(
+        [builders.node("n", "H100", 2)], jobs, now=0.0, round_seconds=300.0, horizon_seconds=3600.0
+    )
+    outlook = ahead_of(round_)
+    assert {entry.job: entry.worth for entry in outlook.jobs} == {
+        "long-0": 7 / 16,
+        "long-1": 7 / 16,
+        "short-0": 25 / 16,
+        "short-1": 25 / 16,
+    }

@@ -116,7 +116,7 @@ def test_every_job_s_worth_is_its_terms_one_by_one(round_, seed):
         at_stake = {n: o for n, o in judged.outcomes.items() if o.status is not Status.WAITING}
         assert dict(judged.worth) == {
             name: {
-                term.NAME: term.weight(round_.policy) * term.evaluate(outcome, facts)
+                term.NAME: term.weight(round_) * term.evaluate(outcome, facts)
                 if term.SPREAD_OVER_HORIZON or not deadline.lost(outcome, facts)
                 else 0.0
                 for term in terms()

@@ -68,7 +68,7 @@ OUTLOOK = Outlook(
     round_seconds=300.0,
     jobs=(
         JobOutlook("gone", 1.0),
-        JobOutlook("train", 0.5, 0.25, 12.5, NOW - 300.0, NOW + 900.5),
+        JobOutlook("train", 0.5, 0.25, 12.5, NOW - 300.0, NOW + 900.5, 1.75),
     ),
     reservations=(
         Reservation("train", "r1", NOW + 600.0, NOW + 1200.0, 60.5),

@@ -43,6 +43,7 @@ class JobOutlook:
         estimated_start: seconds since the epoch; when it first runs, or now for a job that runs; None: not
             within what was looked at.
         estimated_end: seconds since the epoch; None: unknown.
+        worth: of a reference device at work on the target, GPU-equivalents; 0 or more.
     """
 
     job: str
@@ -51,6 +52,7 @@ class JobOutlook:
     work_done: float = 0.0
     estimated_start: float | None = None
     estimated_end: float | None = None
+    worth: float = 1.0
 
     @property
     def need(self) -> float:
@@ -75,11 +77,17 @@ class Outlook:
     jobs: tuple[JobOutlook, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     relaxed: tuple[str, ...] = ()
-    _needs: dict[str, float] = field(init=False, repr=False, compare=False)
+    _by_name: dict[str, JobOutlook] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_needs", {entry.job: entry.need for entry in self.jobs})
+        object.__setattr__(self, "_by_name", {entry.job: entry for entry in self.jobs})
 
     def need(self, job: str) -> float:
         """Service that the round should give ``job``; 0 where it has no target."""
-        return self._needs.get(job, 0.0)
+        entry = self._by_name.get(job)
+        return 0.0 if entry is None else entry.need
+
+    def worth(self, job: str) -> float:
+        """What a reference device at work on the target of ``job`` is worth; 1 where it has no target."""
+        entry = self._by_name.get(job)
+        return 1.0 if entry is None else entry.worth

@@ -71,8 +71,9 @@ class Policy:
             times as much as to hurry in vain (the ratio of a newsvendor).
         locality_weight: cost of a spread wider than preferred, per weighted requested device.
         switching_weight: cost of lost and restarting device time, per device-round.
-        tracking_weight: worth of giving a job what the outlook asks for, per weighted reference device at
-            work; nothing where a round has no outlook.
+        tracking_weight: factor of the worth that the outlook gives to each reference device at work on its
+            target; nothing where a round has no outlook, and in one that has, stops cost 1 + it times as
+            much.
         cost_weight: cost of the devices in use, per millionth of the caller's currency for an hour.
         disruption_limit: most voluntary evictions, moves and resizes in one round; None is unlimited.
         minimum_run_seconds: a job that was started, moved or resized is left alone for so long; one of which

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.packing.occupancy import Occupancy
-from gangplan.model.terms import rate
+from gangplan.model.terms import rate, switching
 from gangplan.model.verifier.facts import JobFacts
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Outcome, Status
@@ -177,7 +177,7 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
     """
     facts, round_ = judge.facts, judge.instance.round
     length = round_.round_seconds
-    policy = round_.policy
+    policy, a_stop = round_.policy, switching.weight(round_)
     earned = cost = 0.0
     horizon = round_.horizon_seconds
     starts: list[tuple[float, str, float, float]] = []
@@ -190,12 +190,12 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
         pays = _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)
         more = gain - policy.hysteresis * (abs(mine_after) + abs(mine_before)) if gain else 0.0
         earned += more
-        cost += policy.switching_weight * pays / length
+        cost += a_stop * pays / length
         if before.status is Status.KEPT:
             horizon = min(horizon, mine.horizon)
         elif gain > 0.0 and after.throughput > 0.0 and (work := left_at(after.job, policy.fairness_quantile)):
             left = work / after.throughput
-            starts.append((left, name, more, policy.switching_weight * pays / length))
+            starts.append((left, name, more, a_stop * pays / length))
     starts.sort()
     needed_by = [set(a.beneficiaries) for a in candidate.plan.actions if a.job in jobs and is_chosen(a)]
     best: Weighed | None = None

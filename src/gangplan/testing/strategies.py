@@ -151,7 +151,13 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
 def _outlook(d: _Draw, jobs: Sequence[Job], round_seconds: float) -> Outlook:
     """Targets for most jobs, some of them owed more, and for one that is gone."""
     entries = [
-        JobOutlook(job.name, d.one((1.0, 0.0, 0.5, 1.5)), d.one((0.0, 0.0, 0.25)), job.work_done)
+        JobOutlook(
+            job.name,
+            d.one((1.0, 0.0, 0.5, 1.5)),
+            d.one((0.0, 0.0, 0.25)),
+            job.work_done,
+            worth=d.one((1.0, 0.125, 4.0)),
+        )
         for job in jobs
         if d.chance(80)
     ]

@@ -85,6 +85,7 @@ class JobOutlook(_message.Message):
     WORK_DONE_FIELD_NUMBER: _builtins.int
     ESTIMATED_START_FIELD_NUMBER: _builtins.int
     ESTIMATED_END_FIELD_NUMBER: _builtins.int
+    WORTH_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Name of the job."""
     target: _builtins.float
@@ -93,6 +94,8 @@ class JobOutlook(_message.Message):
     """Service that earlier targets gave and the rounds did not, 0 to 1e6."""
     work_done: _builtins.float
     """Its work_done at made_at, from which the next outlook sees what it got."""
+    worth: _builtins.float
+    """GPU-equivalents for each reference device at work on the target, 0 to 1e6: what it costs the job to be passed by. Unset: 1."""
     @_builtins.property
     def estimated_start(self) -> _timestamp_pb2.Timestamp:
         """Estimate of when it first runs. Unset: unknown."""
@@ -110,11 +113,14 @@ class JobOutlook(_message.Message):
         work_done: _builtins.float = ...,
         estimated_start: _timestamp_pb2.Timestamp | None = ...,
         estimated_end: _timestamp_pb2.Timestamp | None = ...,
+        worth: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["estimated_end", b"estimated_end", "estimated_start", b"estimated_start"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_worth", b"_worth", "estimated_end", b"estimated_end", "estimated_start", b"estimated_start", "worth", b"worth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deficit", b"deficit", "estimated_end", b"estimated_end", "estimated_start", b"estimated_start", "job", b"job", "target", b"target", "work_done", b"work_done"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_worth", b"_worth", "deficit", b"deficit", "estimated_end", b"estimated_end", "estimated_start", b"estimated_start", "job", b"job", "target", b"target", "work_done", b"work_done", "worth", b"worth"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__worth: _TypeAlias = _typing.Literal["worth"]  # noqa: Y015
+    _WhichOneofArgType__worth: _TypeAlias = _typing.Literal["_worth", b"_worth"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__worth) -> _WhichOneofReturnType__worth | None: ...
 
 Global___JobOutlook: _TypeAlias = JobOutlook  # noqa: Y015

@@ -473,7 +473,9 @@ Global___LocalityTerm: _TypeAlias = LocalityTerm  # noqa: Y015
 
 @_typing.final
 class SwitchingTerm(_message.Message):
-    """SwitchingTerm costs work lost since the last checkpoint and time spent restarting, spread over the horizon."""
+    """SwitchingTerm costs work lost since the last checkpoint and time spent restarting, spread over the horizon; in a round with an
+    outlook 1 + the tracking term's weight times as much, since service that it asks for is worth more there.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -503,7 +505,7 @@ class TrackingTerm(_message.Message):
 
     WEIGHT_FIELD_NUMBER: _builtins.int
     weight: _builtins.float
-    """GPU-equivalents for each weighted reference device at work on a target, 0 to 1e9. Unset: the default; 0: the outlook is not
+    """Factor of the worth that the outlook gives to each reference device at work on a target, 0 to 1e9. Unset: the default; 0: the outlook is not
     followed.
     """
     def __init__(

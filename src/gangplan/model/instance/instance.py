@@ -314,7 +314,7 @@ def _members(
                 job.deadline_decay_seconds,
                 left,
                 job.gate if job.name in closed else None,
-                0.0 if outlook is None else outlook.need(job.name),
+                () if outlook is None else (outlook.need(job.name), outlook.worth(job.name)),
                 (tiers.get(job.priority), job.weight) if tiers else None,
             )
         grouped.setdefault(key, []).append(j)

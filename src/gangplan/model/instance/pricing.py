@@ -33,6 +33,7 @@ class Pricing:
         weights: Weights,
         nodes: Nodes,
     ) -> None:
+        self._round = round_
         self._policy = round_.policy
         catalogue = sorted(round_.accelerators, key=lambda entry: entry.name)
         self._prices = [entry.price_micros_per_hour or 0 for entry in catalogue]
@@ -46,6 +47,7 @@ class Pricing:
         self._weights = weights
         outlook = round_.outlook
         self._need = np.array([0.0 if outlook is None else outlook.need(job.name) for job in mine])
+        self._target_worth = np.array([1.0 if outlook is None else outlook.worth(job.name) for job in mine])
         self._deadlines = Deadlines(round_, mine, speeds)
         self._restart = np.zeros(len(first))
         self._restarting = np.array([job.restart_seconds if job.running else 0.0 for job in mine])
@@ -135,6 +137,7 @@ class Pricing:
             value=full_value * relative,
             fair_value=fair_value,
             needed_value=full_value * self._need[classes],
+            target_worth=self._target_worth[classes],
             size=self._size[classes],
             base=self._weights.base[jobs],
             weight=self._weights.weight[jobs],
@@ -151,6 +154,6 @@ class Pricing:
         lost = self._deadlines.lost(classes, throughput, delay)
         total = np.zeros(len(classes), dtype=np.float64)
         for term in terms():
-            worth = term.weight(self._policy) * term.coefficients(table)
+            worth = term.weight(self._round) * term.coefficients(table)
             total += worth if term.SPREAD_OVER_HORIZON else np.where(lost, 0.0, worth)
         return total

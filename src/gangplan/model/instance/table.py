@@ -19,6 +19,7 @@ class OptionTable:
         value: V = req^gamma * relative throughput, GPU-equivalents; 0 when the job does not run.
         fair_value: the same as the forms of fairness see it: w V where they are straight.
         needed_value: V at the service that the outlook asks for; 0 without one.
+        target_worth: of a unit of V that the outlook asks for; 1 without one.
         size: req, reference devices.
         base: b, base weight over the median base weight.
         weight: w, what a job at its reference is worth under the forms of fairness, per unit of V.
@@ -38,6 +39,7 @@ class OptionTable:
     value: FloatArray
     fair_value: FloatArray
     needed_value: FloatArray
+    target_worth: FloatArray
     size: FloatArray
     base: FloatArray
     weight: FloatArray

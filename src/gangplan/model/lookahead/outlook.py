@@ -18,7 +18,8 @@ from gangplan.model.lookahead.fluid import Fluid, finishes
 from gangplan.model.lookahead.reserve import reservations, whole_node_gang
 from gangplan.model.lookahead.room import RELAXED
 from gangplan.model.lookahead.service import Service, hand_out
-from gangplan.model.program import FloatArray
+from gangplan.model.lookahead.worth import worths
+from gangplan.model.program import BoolArray, FloatArray
 
 MOST_OWED = 2.0
 """Rounds of reference service that a job may be owed."""
@@ -41,11 +42,13 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
     service = hand_out(fluid, values)
     round_ = instance.round
     owed = _owed(instance, numbers, last)
+    large = _large_gangs_that_never_ran(instance, numbers)
+    worth = worths(fluid, service, large)
     entries = []
     for j, job in enumerate(instance.jobs):
         if numbers.planned[j]:
             start, end = float(service.start[j]), float(service.end[j])
-            target = _grain(_target(fluid, service, j, float(owed[j])))
+            target = _grain(_target(fluid, service, j, float(owed[j]), large=bool(large[j])))
         elif numbers.fixed[j]:
             start, end = 0.0, finishes(instance, j)
             target = _grain(_present(instance, j))
@@ -60,6 +63,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
                 work_done=job.work_done,
                 estimated_start=round_.now if numbers.running[j] else _moment(round_.now, start),
                 estimated_end=_moment(round_.now, end) if foreseen else None,
+                worth=float(worth[j]),
             )
         )
     return Outlook(
@@ -71,7 +75,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
     )
 
 
-def _target(fluid: Fluid, service: Service, job: int, owed: float) -> float:
+def _target(fluid: Fluid, service: Service, job: int, owed: float, *, large: bool) -> float:
     """Service that a job should get this round, in rounds at its reference: what whole jobs can follow.
 
     Fractions are the plan's way to say that jobs take turns; a round runs a job or does not. So
@@ -87,9 +91,21 @@ def _target(fluid: Fluid, service: Service, job: int, owed: float) -> float:
     if numbers.running[job]:
         present = float(instance.keeps.throughput[int(instance.class_of_job[job])])
         return max(target, present / max(1e-300, float(numbers.reference[job]))) if target > 0.0 else 0.0
-    if instance.jobs[job].work_done <= 0.0 and whole_node_gang(instance, job) is not None:
+    if large:
         return max(1.0, target)
     return target if target + owed >= _LEAST_ASKED else 0.0
+
+
+def _large_gangs_that_never_ran(instance: Instance, numbers: JobNumbers) -> BoolArray:
+    """Waiting gangs of a whole node or more without any work done, shape (jobs,)."""
+    new = (numbers.planned & ~numbers.running).tolist()
+    return np.array(
+        [
+            new[j] and job.work_done <= 0.0 and whole_node_gang(instance, j) is not None
+            for j, job in enumerate(instance.jobs)
+        ],
+        dtype=np.bool_,
+    )
 
 
 def _present(instance: Instance, job: int) -> float:

@@ -16,7 +16,7 @@ from gangplan.domain.job import DeadlineKind
 from gangplan.model.terms import deadline
 
 if TYPE_CHECKING:
-    from gangplan.domain.policy import Policy
+    from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -34,8 +34,8 @@ class Term(Protocol):
     SPREAD_OVER_HORIZON: bool
     """Whether it is a cost paid once and spread over the horizon H (decision 13)."""
 
-    def weight(self, policy: Policy) -> float:
-        """GPU-equivalents per unit."""
+    def weight(self, round_: Round) -> float:
+        """GPU-equivalents per unit, by the round's policy."""
         ...
 
     def coefficients(self, table: OptionTable) -> FloatArray:
@@ -76,5 +76,5 @@ def rate(outcome: Outcome, facts: RoundFacts) -> float:
 
 def _weighted(facts: RoundFacts) -> list[tuple[str, float, Callable[[Outcome, RoundFacts], float], bool]]:
     """Name, weight under the round's policy, evaluation, and whether it is paid once, of every term."""
-    policy = facts.round.policy
-    return [(term.NAME, term.weight(policy), term.evaluate, term.SPREAD_OVER_HORIZON) for term in terms()]
+    round_ = facts.round
+    return [(term.NAME, term.weight(round_), term.evaluate, term.SPREAD_OVER_HORIZON) for term in terms()]

@@ -23,7 +23,7 @@ import numpy as np
 from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
-    from gangplan.domain.policy import Policy
+    from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -34,9 +34,9 @@ UNIT = "millionths of the currency for an hour"
 SPREAD_OVER_HORIZON = False
 
 
-def weight(policy: Policy) -> float:
+def weight(round_: Round) -> float:
     """``policy.cost_weight``."""
-    return policy.cost_weight
+    return round_.policy.cost_weight
 
 
 def coefficients(table: OptionTable) -> FloatArray:

@@ -31,7 +31,7 @@ from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
-    from gangplan.domain.policy import Policy
+    from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -44,9 +44,9 @@ TOLERANCE = 1e-9
 """Relative slack of the comparison, so that a rate met exactly is met however it was rounded."""
 
 
-def weight(policy: Policy) -> float:
+def weight(round_: Round) -> float:
     """``policy.deadline_weight``."""
-    return policy.deadline_weight
+    return round_.policy.deadline_weight
 
 
 def coefficients(table: OptionTable) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from gangplan.domain.policy import Policy
+    from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -23,9 +23,9 @@ UNIT = "weighted requested devices spread too wide"
 SPREAD_OVER_HORIZON = False
 
 
-def weight(policy: Policy) -> float:
+def weight(round_: Round) -> float:
     """``policy.locality_weight``."""
-    return policy.locality_weight
+    return round_.policy.locality_weight
 
 
 def coefficients(table: OptionTable) -> FloatArray:

@@ -11,6 +11,11 @@ that gets notice loses the time of writing one instead) and ``held`` the devices
 CPU-only job. The unit is devices over one round: a cost of C device-seconds counts ``C D / H`` device-seconds
 of each round of length D.
 
+Service that an outlook asks for earns its value and ``tracking_weight`` times its worth again
+(``tracking``). So in a round with an outlook what a stop loses counts ``1 + tracking_weight`` times as much,
+too; were it not, every stop would look that much better than it is: at a load of 1, work was thrown away
+round after round.
+
 What a change costs does not hang on what it leads to. So no way round is cheaper than the straight way: with
 the clock frozen, a plan of the next round that changes this one's could have been had in this round for no
 more than both together, and after an optimal plan there is none that is worth more (decision 14). Were the
@@ -25,7 +30,7 @@ from typing import TYPE_CHECKING
 from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
-    from gangplan.domain.policy import Policy
+    from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -37,9 +42,10 @@ SPREAD_OVER_HORIZON = True
 """A cost paid once and spread over H, not a value of every round."""
 
 
-def weight(policy: Policy) -> float:
-    """``policy.switching_weight``."""
-    return policy.switching_weight
+def weight(round_: Round) -> float:
+    """``policy.switching_weight``, times ``1 + policy.tracking_weight`` where the round has an outlook."""
+    policy = round_.policy
+    return policy.switching_weight * (1.0 + (policy.tracking_weight if round_.outlook is not None else 0.0))
 
 
 def coefficients(table: OptionTable) -> FloatArray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gangplan.domain.policy import Policy
+    from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
@@ -23,7 +23,7 @@ UNIT = "reference devices at work"
 SPREAD_OVER_HORIZON = False
 
 
-def weight(policy: Policy) -> float:
+def weight(round_: Round) -> float:
     """1: a reference device at work is the GPU-equivalent."""
     return 1.0
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gangplan.domain.plan import Plan, RoundResult
+from gangplan.domain.plan import RoundResult
 from gangplan.domain.round import Round
-from gangplan.model.terms import switching
 from gangplan.planning.policies.protocol import How
 
 NAME = "tracking"
@@ -20,10 +19,6 @@ _SHARE = 0.5
 class Tracking:
     """Plans each round along an outlook made from the one before.
 
-    Service that the outlook asks for earns its value and ``tracking_weight`` times that again; so what is
-    lost by a stop is counted as much more. Were it not, every stop would look ``1 + tracking_weight`` times
-    as good as it is: at a load of 1, work was thrown away round after round.
-
     Attributes:
         how: pipeline and budget.
         name: of the policy.
@@ -34,24 +29,8 @@ class Tracking:
 
     def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
         """See :meth:`RoundPolicy.decide`."""
-        asked = round_.policy
-        factor = 1.0 + asked.tracking_weight
-        policy = replace(asked, switching_weight=asked.switching_weight * factor)
-        round_ = replace(round_, policy=policy, outlook=None if before is None else before.outlook)
-        found = self.how.plan(round_, before, look_ahead_share=_SHARE)
-        return replace(found, plan=_as_asked(found.plan, factor))
-
-
-def _as_asked(plan: Plan, factor: float) -> Plan:
-    """The plan with what its actions cost under the policy that was asked for."""
-    name = switching.NAME
-    actions = [
-        replace(action, cost_by_term={**action.cost_by_term, name: action.cost_by_term[name] / factor})
-        if action.cost_by_term.get(name)
-        else action
-        for action in plan.actions
-    ]
-    return replace(plan, actions=tuple(actions))
+        round_ = replace(round_, outlook=None if before is None else before.outlook)
+        return self.how.plan(round_, before, look_ahead_share=_SHARE)
 
 
 def make(how: How) -> Tracking:

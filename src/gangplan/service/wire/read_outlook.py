@@ -60,6 +60,9 @@ def _read_job(message: outlook_pb2.JobOutlook, path: str, fields: Fields) -> Job
         work_done=fields.real(message.work_done, path, "work_done", 0.0, limits.WORK),
         estimated_start=start,
         estimated_end=end,
+        worth=fields.real(
+            message.worth if message.HasField("worth") else 1.0, path, "worth", 0.0, limits.SERVICE
+        ),
     )
 
 

@@ -14,7 +14,11 @@ def write_outlook(outlook: Outlook) -> outlook_pb2.Outlook:
     write_seconds(outlook.round_seconds, message.round_length)
     for entry in outlook.jobs:
         written = message.jobs.add(
-            job=entry.job, target=entry.target, deficit=entry.deficit, work_done=entry.work_done
+            job=entry.job,
+            target=entry.target,
+            deficit=entry.deficit,
+            work_done=entry.work_done,
+            worth=entry.worth,
         )
         if entry.estimated_start is not None:
             write_seconds(entry.estimated_start, written.estimated_start)
