@@ -46,8 +46,9 @@ def serve(
     sessions: Annotated[
         str,
         typer.Option(
-            help="Where sessions are kept: an SQLite file, or `memory`, gone with the service. Without it,"
-            " gangplan/sessions.db in the user's folder for state.",
+            help="Where sessions are kept: an SQLite file, postgresql://HOST/DATABASE for several services,"
+            " or `memory`, gone with the service. Without it, gangplan/sessions.db in the user's folder for"
+            " state.",
             envvar="GANGPLAN_SESSIONS",
         ),
     ] = "",

@@ -21,7 +21,8 @@ class ServerOptions:
         deadline_margin_seconds: taken off the gRPC deadline, for the way back.
         grace_seconds: how long calls in flight may go on after SIGTERM.
         metrics_port: port of the Prometheus endpoint, 0 takes a free one; None: no endpoint.
-        sessions: where sessions are kept, the path of an SQLite file; None: in memory, gone with the service.
+        sessions: where sessions are kept: the path of an SQLite file, or the URL of a PostgreSQL database for
+            several services; None: in memory, gone with the service.
         most_sessions: sessions at a time.
         session_seconds: how long a session is kept unused at most.
         max_snapshot_bytes: largest snapshot, all chunks together.

@@ -8,6 +8,8 @@ from gangplan.service.options import ServerOptions
 from gangplan.service.sessions.registry import Sessions
 from gangplan.service.sessions.store import MemoryStore, SessionStore
 
+_POSTGRESQL = ("postgresql://", "postgres://")
+
 
 def open_sessions(options: ServerOptions) -> Sessions:
     """The sessions of a server, those of its last run among them.
@@ -23,6 +25,10 @@ def open_sessions(options: ServerOptions) -> Sessions:
 def _store(place: str | None) -> SessionStore:
     if place is None:
         return MemoryStore()
+    if place.startswith(_POSTGRESQL):
+        from gangplan.service.sessions.postgres_store import PostgresStore
+
+        return PostgresStore(place)
     from gangplan.service.sessions.sqlite_store import SqliteStore
 
     return SqliteStore(Path(place))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from gangplan.errors import SessionStoreError
 from gangplan.service.sessions.content import Change, Content, Item, Kind
 from gangplan.service.sessions.encoded import decode, encode
 from gangplan.service.sessions.record import Record
@@ -91,7 +92,7 @@ class SqlStore:
         """The session and when it expires.
 
         Raises:
-            ValueError: what is kept is not what was written.
+            SessionStoreError: it cannot be read now, or what is kept is not what was written.
         """
         with self.transaction(write=False) as each:
             found = list(
@@ -118,7 +119,7 @@ class SqlStore:
             }
         )
         if content.digest != bytes(digest):
-            raise ValueError(f"session {session_id}: what is kept has another digest than what was written")
+            raise SessionStoreError(f"session {session_id} has another digest than when it was written")
         kept = decode(
             bytes(record),
             session_id=session_id,
