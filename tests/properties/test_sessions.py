@@ -19,14 +19,20 @@ from gangplan.errors import InvalidInputError, ResyncRequiredError
 from gangplan.model.verifier.verify import verify
 from gangplan.service.session_calls import SessionCalls
 from gangplan.service.session_rounds import SessionRounds
-from gangplan.service.sessions.content import Content, Item, Key, Kind
+from gangplan.service.sessions.content import Change, Content, Item, Key, Kind
 from gangplan.service.sessions.encoded import decode, encode
 from gangplan.service.sessions.registry import Sessions
 from gangplan.service.sessions.sqlite_store import SqliteStore
 from gangplan.service.sessions.store import MemoryStore, SessionStore
 from gangplan.service.wire import read_plan, write_result, write_round
 from gangplan.service.wire.difference import expand
-from gangplan.service.wire.session_content import content_of, read_delta, request_of, write_delta
+from gangplan.service.wire.session_content import (
+    content_of,
+    read_content,
+    read_delta,
+    request_of,
+    write_delta,
+)
 from gangplan.testing.strategies import rounds
 from gangplan.v1 import plan_pb2, round_pb2, session_service_pb2
 
@@ -59,7 +65,9 @@ def test_a_delta_leads_from_any_round_to_any_other(before: Round, after: Round) 
     old, new = content_of(write_round(before)), content_of(write_round(after, compact=True))
     delta = write_delta(old.change_to(new), "s", 1, b"")
     decoded = session_service_pb2.ApplyDeltaRequest.FromString(delta.SerializeToString())
-    change, moved, round_, _ = read_delta(decoded, old)
+    change, moved, round_, parameters = read_delta(decoded, old)
+    assert (round_, parameters) == read_content(new)
+    assert read_delta(decoded, old, read_content(old))[2:] == (round_, parameters)
     assert old.changed(change) == new
     assert old.changed(change).digest == new.digest
     assert {job.name: job for job in round_.jobs} == {job.name: job for job in after.jobs}
@@ -67,6 +75,31 @@ def test_a_delta_leads_from_any_round_to_any_other(before: Round, after: Round) 
     runs = {job.name: job.running for job in after.jobs}
     gone = set(ran.keys() - runs.keys())
     assert moved == gone | {name for name in runs if runs[name] != ran.get(name)}
+
+
+@given(rounds(), st.data())
+def test_a_delta_of_jobs_and_nodes_is_read_as_the_whole_would_be(round_: Round, data: st.DataObject) -> None:
+    """Between any two parts of one round; also where the parts contradict themselves, then by refusal."""
+    whole = content_of(write_round(round_))
+
+    def part(draw: Any) -> Content:
+        gone = [key for key in whole.items if key[0] in (Kind.JOB, Kind.NODE) and draw(key)]
+        return whole.changed(Change(removed=frozenset(gone)))
+
+    drawn = {key: data.draw(st.sampled_from(["both", "old", "new"])) for key in sorted(whole.items, key=str)}
+    old, new = part(lambda key: drawn[key] == "new"), part(lambda key: drawn[key] == "old")
+    try:
+        before = read_content(old)
+    except InvalidInputError:
+        return
+    delta = write_delta(old.change_to(new), "s", 1, b"")
+    try:
+        wanted = read_content(new)
+    except InvalidInputError:
+        with pytest.raises(InvalidInputError):
+            read_delta(delta, old, before)
+        return
+    assert read_delta(delta, old, before)[2:] == wanted
 
 
 GREEDY = PlanParameters(pipeline="greedy", time_budget_seconds=60.0)
@@ -318,6 +351,7 @@ class Histories(RuleBasedStateMachine):
         assert {node.name: node for node in request.cluster.nodes} == self.nodes
         assert (record.revision, record.content.digest) == (self.state.revision, self.state.digest)
         assert Content.of(record.content.items).digest == self.state.digest
+        assert self.calls.round_of(record) == read_content(record.content)
 
 
 def shape(answer: round_pb2.PlanRoundResponse) -> dict[str, tuple[Any, ...]]:

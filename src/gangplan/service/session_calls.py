@@ -19,7 +19,13 @@ from gangplan.service.sessions.registry import Sessions, Step
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_round import read_round_request
-from gangplan.service.wire.session_content import changed_job, content_of, read_content, read_delta
+from gangplan.service.wire.session_content import (
+    changed_job,
+    content_of,
+    read_change,
+    read_content,
+    read_delta,
+)
 from gangplan.service.wire.times import write_seconds
 from gangplan.v1 import job_pb2, plan_pb2, round_pb2, session_pb2, session_service_pb2
 
@@ -103,7 +109,7 @@ class SessionCalls:
                 again.revision, again.digest = applied.revision, applied.digest
                 return Step(record, session_service_pb2.ApplyDeltaResponse(session=again))
             expect(record, request.base_revision, request.base_digest)
-            change, moved, round_, parameters = read_delta(request, record.content)
+            change, moved, round_, parameters = read_delta(request, record.content, self.round_of(record))
             after = record.with_change(change, digest, moved=moved)
             answer = session_service_pb2.ApplyDeltaResponse(session=self._state(after))
             if request.validate_only:
@@ -136,7 +142,7 @@ class SessionCalls:
             change, outcomes, jobs = _outcomes(record, request)
             after = record.with_outcomes(change, outcomes) if outcomes else record
             if change:
-                self._read_or_refuse(after, jobs)
+                self._read_or_refuse(record, change, after, jobs)
             answer = session_service_pb2.ReportOutcomesResponse(session=self._state(after))
             return Step(after, answer, change)
 
@@ -170,12 +176,15 @@ class SessionCalls:
         """The round that a session's content stands for, at the beginning of time; read once."""
         return self._read.get(record) or self._read.put(record, *read_content(record.content))
 
-    def _read_or_refuse(self, record: Record, actions: Mapping[str, str]) -> None:
+    def _read_or_refuse(
+        self, record: Record, change: Change, after: Record, actions: Mapping[str, str]
+    ) -> None:
         """Read what comes of a report; what is wrong with it is the report's fault."""
+        before = self.round_of(record)
         try:
-            self._read.put(record, *read_content(record.content))
+            self._read.put(after, *read_change(change, record.content, before))
         except InvalidInputError as error:
-            names = record.content.names(Kind.JOB)
+            names = after.content.names(Kind.JOB)
             raise InvalidInputError(
                 [_of_report(violation, names, actions) for violation in error.violations]
             ) from error

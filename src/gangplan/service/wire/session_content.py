@@ -11,6 +11,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.service.sessions.content import Change, Content, Item, Key, Kind
+from gangplan.service.wire.advance import SmallChange, advance, in_order
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_round import read_round_request
@@ -78,7 +79,7 @@ def request_of(content: Content, *, compact: bool = True) -> round_pb2.PlanRound
 
 
 def read_content(content: Content) -> tuple[Round, PlanParameters]:
-    """The round and the parameters that a content stands for, at the beginning of time.
+    """The round and the parameters that a content stands for, at the beginning of time and in order.
 
     Raises:
         InvalidInputError: it breaks the contract; the paths are those of :func:`request_of`, not compact.
@@ -90,11 +91,19 @@ def read_content(content: Content) -> tuple[Round, PlanParameters]:
 
 
 def read_delta(
-    delta: session_service_pb2.ApplyDeltaRequest, content: Content
+    delta: session_service_pb2.ApplyDeltaRequest,
+    content: Content,
+    before: tuple[Round, PlanParameters] | None = None,
 ) -> tuple[Change, frozenset[str], Round, PlanParameters]:
     """What a delta changes, the jobs that it moves, and the round after it.
 
     A job is moved when the delta says anew where it runs, or that it is gone.
+
+    Args:
+        delta: the request.
+        content: that it changes.
+        before: what :func:`read_content` makes of ``content``, so that only what changes has to be read;
+            None: everything is read.
 
     Raises:
         InvalidInputError: the delta breaks the contract, or what comes of it does; each violation with its
@@ -134,7 +143,7 @@ def read_delta(
     put = {key: item for key, item in put.items() if content.items.get(key) != item}
     change = Change(put, frozenset(removed))
     try:
-        round_, parameters = read_content(content.changed(change))
+        round_, parameters = _after_delta(delta, change, content, before)
     except InvalidInputError as error:
         raise InvalidInputError(_translated(error, content.changed(change), delta, paths)) from error
     moved = frozenset(name for kind, name in removed if kind is Kind.JOB) | {
@@ -143,6 +152,57 @@ def read_delta(
         if kind is Kind.JOB and _running(content.items.get((kind, name))) != _running(item)
     }
     return change, moved, round_, parameters
+
+
+def read_change(
+    change: Change, content: Content, before: tuple[Round, PlanParameters]
+) -> tuple[Round, PlanParameters]:
+    """The round and the parameters after a change of jobs.
+
+    Args:
+        change: of jobs only.
+        content: that it changes.
+        before: what :func:`read_content` makes of ``content``.
+
+    Raises:
+        InvalidInputError: what comes of it breaks the contract; paths as of :func:`read_content`.
+    """
+    jobs = []
+    for (_, name), item in sorted(change.put.items(), key=lambda each: each[0][1]):
+        message = job_pb2.Job()
+        _write(message, name, item)
+        jobs.append(message)
+    removed = [name for _, name in change.removed]
+    round_ = advance(before[0], SmallChange(jobs=jobs, removed_jobs=removed))
+    return read_content(content.changed(change)) if round_ is None else (round_, before[1])
+
+
+def _after_delta(
+    delta: session_service_pb2.ApplyDeltaRequest,
+    change: Change,
+    content: Content,
+    before: tuple[Round, PlanParameters] | None,
+) -> tuple[Round, PlanParameters]:
+    kinds = {kind for kind, _ in (*change.put, *change.removed)}
+    if before is not None and kinds <= {Kind.JOB, Kind.NODE}:
+        nodes = None
+        if delta.upsert_nodes or delta.upsert_node_classes:
+            base = content.items.get(ROUND)
+            topology = round_pb2.PlanRoundRequest.FromString(b"" if base is None else base.body)
+            nodes = cluster_pb2.Cluster(
+                topology=topology.cluster.topology,
+                nodes=delta.upsert_nodes,
+                node_classes=delta.upsert_node_classes,
+            )
+        round_ = advance(
+            before[0],
+            SmallChange(
+                delta.upsert_jobs, delta.upsert_job_classes, nodes, delta.remove_jobs, delta.remove_nodes
+            ),
+        )
+        if round_ is not None:
+            return round_, before[1]
+    return read_content(content.changed(change))
 
 
 def write_delta(change: Change, session_id: str, base_revision: int, base_digest: bytes) -> Any:
@@ -188,7 +248,8 @@ def changed_job(item: Item, edit: Callable[[job_pb2.Job], None]) -> Item:
 def _read(content: Content, *, compact: bool) -> tuple[Round, PlanParameters]:
     request = request_of(content, compact=compact)
     request.now.SetInParent()
-    return read_round_request(request)
+    round_, parameters = read_round_request(request)
+    return in_order(round_), parameters
 
 
 def _round_body(request: round_pb2.PlanRoundRequest) -> bytes:
