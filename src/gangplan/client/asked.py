@@ -156,6 +156,19 @@ def check_admission(
     )
 
 
+def what_if(
+    round_: Round,
+    edits: Sequence[placement_service_pb2.RoundEdit],
+    parameters: PlanParameters,
+    timeout: float | None,
+) -> Asked[placement_service_pb2.WhatIfResponse]:
+    """WhatIf."""
+    written = write_round(round_, parameters, compact=True)
+    request = placement_service_pb2.WhatIfRequest(round=written, edits=edits)
+    answer = placement_service_pb2.WhatIfResponse
+    return Asked("WhatIf", request, answer, _timeout(written, timeout), _as_it_is, safe=True)
+
+
 def list_solvers(timeout: float | None) -> Asked[tuple[SolverDescription, ...]]:
     """ListSolvers."""
     request = placement_service_pb2.ListSolversRequest()

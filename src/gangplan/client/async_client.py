@@ -16,10 +16,10 @@ from gangplan.client.transport import channel_options, metadata_of
 from gangplan.errors import ServiceError
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES
 from gangplan.service.status import error_of_call
-from gangplan.v1 import admission_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from gangplan.client.answers import ServiceCapabilities, SolverDescription, Validation
     from gangplan.domain.plan import Plan, RoundResult
@@ -120,6 +120,22 @@ class AsyncClient:
             ServiceError: the call failed, or there is no such job; no is an answer.
         """
         return await self._call(ask.check_admission(round_, job, timeout))
+
+    async def what_if(
+        self,
+        round_: Round,
+        edits: Sequence[placement_service_pb2.RoundEdit],
+        /,
+        *,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> placement_service_pb2.WhatIfResponse:
+        """What edits of a round would change; see :meth:`gangplan.client.client.Client.what_if`.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        return await self._call(ask.what_if(round_, edits, ask.parameters_of(**parameters), timeout))
 
     async def list_solvers(self, *, timeout: float | None = 30.0) -> tuple[SolverDescription, ...]:
         """The service's solver backends, by name.

@@ -13,7 +13,7 @@ from gangplan.engine.parameters import Pipeline
 from gangplan.engine.steps import Steps
 from gangplan.errors import ServiceError
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES, ServerOptions
-from gangplan.v1 import admission_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -181,6 +181,28 @@ class Client:
             ServiceError: the call failed, or there is no such job; no is an answer.
         """
         return self._call(ask.check_admission(round_, job, timeout))
+
+    def what_if(
+        self,
+        round_: Round,
+        edits: Sequence[placement_service_pb2.RoundEdit],
+        /,
+        *,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> placement_service_pb2.WhatIfResponse:
+        """What edits of a round would change; nothing is changed.
+
+        Args:
+            round_: cluster, jobs, policy, now.
+            edits: in order, as the contract has them, e.g. ``RoundEdit(remove_node="node-3")``.
+            timeout: as in :meth:`plan_round`.
+            parameters: as in :meth:`plan_round`; each of the two plans gets half of the time budget.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        return self._call(ask.what_if(round_, edits, ask.parameters_of(**parameters), timeout))
 
     def list_solvers(self, *, timeout: float | None = 30.0) -> tuple[SolverDescription, ...]:
         """The service's solver backends, by name.

@@ -139,6 +139,7 @@ class InProcessTransport:
             "PlanRound": placement.plan_round,
             "ValidatePlan": placement.validate_plan,
             "CheckAdmission": placement.check_admission,
+            "WhatIf": placement.what_if,
             "ListSolvers": lambda *_: placement.list_solvers(b""),
             "GetCapabilities": lambda *_: placement.get_capabilities(b""),
             "OpenSession": lambda chunks, call: sessions.open_session(

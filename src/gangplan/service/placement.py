@@ -25,6 +25,7 @@ from gangplan.service.wire import (
     read_check_admission_request,
     read_round_request,
     read_validate_plan_request,
+    read_what_if_request,
     write_admission,
     write_notices,
     write_parameters,
@@ -47,7 +48,15 @@ if TYPE_CHECKING:
     from gangplan.service.call import Call
 
 VERSION = f"gangplan {__version__}"
-_BUILT = ("PlanRound", "StreamRound", "ValidatePlan", "CheckAdmission", "ListSolvers", "GetCapabilities")
+_BUILT = (
+    "PlanRound",
+    "StreamRound",
+    "ValidatePlan",
+    "CheckAdmission",
+    "WhatIf",
+    "ListSolvers",
+    "GetCapabilities",
+)
 _BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession", "CloseSession")
 _DEFAULTS = PlanParameters()
 _LEAST_RESERVE_SECONDS = 0.005
@@ -151,8 +160,9 @@ class Placement:
     def seconds_left(self, request: Message, call: Call) -> float:
         """Seconds that the call may still take, never negative."""
         seconds = _DEFAULTS.time_budget_seconds
-        if isinstance(request, round_pb2.PlanRoundRequest) and request.parameters.HasField("time_budget"):
-            given = request.parameters.time_budget
+        round_ = request.round if isinstance(request, placement_service_pb2.WhatIfRequest) else request
+        if isinstance(round_, round_pb2.PlanRoundRequest) and round_.parameters.HasField("time_budget"):
+            given = round_.parameters.time_budget
             seconds = given.seconds + given.nanos / 1e9
         return max(0.0, self._end(call, seconds) - time.monotonic())
 
@@ -300,6 +310,37 @@ class Placement:
         budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - _LEAST_RESERVE_SECONDS)
         return write_admission(admit(round_, job, budget=budget, cancellation=call.cancellation))
 
+    def parse_what_if(self, request: bytes) -> placement_service_pb2.WhatIfRequest:
+        """Decode a WhatIfRequest.
+
+        Raises:
+            InvalidInputError: the bytes are no such message.
+        """
+        return parsed(placement_service_pb2.WhatIfRequest, request)
+
+    def what_if(
+        self, request: placement_service_pb2.WhatIfRequest, call: Call
+    ) -> placement_service_pb2.WhatIfResponse:
+        """Plan a round without and with edits, each within half of the time.
+
+        Raises:
+            InvalidInputError: the request breaks the contract, or an edit is of what is not there.
+            UnknownProposerError: there is no such proposer.
+            UnknownSolverError: there is no such solver.
+        """
+        began = time.monotonic()
+        before, after, parameters = read_what_if_request(request)
+        whole = self._end(call, parameters.time_budget_seconds) - call.started
+        half = replace(parameters, time_budget_seconds=max(whole / 2, _LEAST_RESERVE_SECONDS))
+        without = self._planned(before, half, call, began)
+        edited = self._planned(after, parameters, call, time.monotonic())
+        return placement_service_pb2.WhatIfResponse(
+            before=without,
+            after=edited,
+            affected_jobs=affected_jobs(before, without, after, edited),
+            objective_difference=edited.quality.objective - without.quality.objective,
+        )
+
     def list_solvers(self, request: bytes) -> placement_service_pb2.ListSolversResponse:
         """The solver backends, those that cannot be used here with the reason.
 
@@ -355,6 +396,21 @@ class Placement:
 
     def _end(self, call: Call, time_budget: float) -> float:
         return call.end(time_budget, margin=self._options.deadline_margin_seconds)
+
+
+def affected_jobs(
+    before: Round, without: round_pb2.PlanRoundResponse, after: Round, edited: round_pb2.PlanRoundResponse
+) -> list[str]:
+    """Jobs of both rounds that run in only one of the plans, or elsewhere."""
+    common = {job.name for job in before.jobs} & {job.name for job in after.jobs}
+    places = [
+        {
+            action.job: [place.SerializeToString(deterministic=True) for place in action.placements]
+            for action in each.plan.actions
+        }
+        for each in (without, edited)
+    ]
+    return sorted(job for job in common if places[0].get(job, []) != places[1].get(job, []))
 
 
 def _within(path: str, field: str) -> str:

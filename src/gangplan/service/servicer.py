@@ -46,6 +46,7 @@ class PlacementServicer:
             f"{_SERVICE}.StreamRound": self.stream_round,
             f"{_SERVICE}.ValidatePlan": self.validate_plan,
             f"{_SERVICE}.CheckAdmission": self.check_admission,
+            f"{_SERVICE}.WhatIf": self.what_if,
             f"{_SERVICE}.ListSolvers": self.list_solvers,
             f"{_SERVICE}.GetCapabilities": self.get_capabilities,
         }
@@ -88,6 +89,13 @@ class PlacementServicer:
         placement = self._placement
         return await self._answering.planned(
             request, context, placement.parse_admission, placement.seconds_left, placement.check_admission
+        )
+
+    async def what_if(self, request: bytes, context: Context) -> bytes:
+        """WhatIf: a round without and with edits."""
+        placement = self._placement
+        return await self._answering.planned(
+            request, context, placement.parse_what_if, placement.seconds_left, placement.what_if
         )
 
     async def list_solvers(self, request: bytes, context: Context) -> bytes:

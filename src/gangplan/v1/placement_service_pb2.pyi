@@ -4,11 +4,13 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from gangplan.v1 import cluster_pb2 as _cluster_pb2
 from gangplan.v1 import job_pb2 as _job_pb2
 from gangplan.v1 import parameters_pb2 as _parameters_pb2
 from gangplan.v1 import plan_pb2 as _plan_pb2
 from gangplan.v1 import policy_pb2 as _policy_pb2
 from gangplan.v1 import quality_pb2 as _quality_pb2
+from gangplan.v1 import queue_pb2 as _queue_pb2
 from gangplan.v1 import round_pb2 as _round_pb2
 from gangplan.v1 import verdict_pb2 as _verdict_pb2
 from google.protobuf import descriptor as _descriptor
@@ -391,11 +393,11 @@ class WhatIfRequest(_message.Message):
     EDITS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def round(self) -> _round_pb2.PlanRoundRequest:
-        """The round."""
+        """The round. Not on a session, and not only validated."""
 
     @_builtins.property
     def edits(self) -> _containers.RepeatedCompositeFieldContainer[Global___RoundEdit]:
-        """Edits, in order."""
+        """Edits, in order, at least one."""
 
     def __init__(
         self,
@@ -420,6 +422,8 @@ class RoundEdit(_message.Message):
     REMOVE_NODE_FIELD_NUMBER: _builtins.int
     REMOVE_JOB_FIELD_NUMBER: _builtins.int
     ADD_JOB_FIELD_NUMBER: _builtins.int
+    ADD_NODE_FIELD_NUMBER: _builtins.int
+    SET_QUEUE_FIELD_NUMBER: _builtins.int
     remove_node: _builtins.str
     """Name of a node that is taken away."""
     remove_job: _builtins.str
@@ -428,18 +432,28 @@ class RoundEdit(_message.Message):
     def add_job(self) -> _job_pb2.Job:
         """A job that is added."""
 
+    @_builtins.property
+    def add_node(self) -> _cluster_pb2.Node:
+        """A node that is added."""
+
+    @_builtins.property
+    def set_queue(self) -> _queue_pb2.Queue:
+        """A queue in place of the one with its name, e.g. with another limit."""
+
     def __init__(
         self,
         *,
         remove_node: _builtins.str = ...,
         remove_job: _builtins.str = ...,
         add_job: _job_pb2.Job | None = ...,
+        add_node: _cluster_pb2.Node | None = ...,
+        set_queue: _queue_pb2.Queue | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["add_job", b"add_job", "edit", b"edit", "remove_job", b"remove_job", "remove_node", b"remove_node"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["add_job", b"add_job", "add_node", b"add_node", "edit", b"edit", "remove_job", b"remove_job", "remove_node", b"remove_node", "set_queue", b"set_queue"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_job", b"add_job", "edit", b"edit", "remove_job", b"remove_job", "remove_node", b"remove_node"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_job", b"add_job", "add_node", b"add_node", "edit", b"edit", "remove_job", b"remove_job", "remove_node", b"remove_node", "set_queue", b"set_queue"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_edit: _TypeAlias = _typing.Literal["remove_node", "remove_job", "add_job"]  # noqa: Y015
+    _WhichOneofReturnType_edit: _TypeAlias = _typing.Literal["remove_node", "remove_job", "add_job", "add_node", "set_queue"]  # noqa: Y015
     _WhichOneofArgType_edit: _TypeAlias = _typing.Literal["edit", b"edit"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_edit) -> _WhichOneofReturnType_edit | None: ...
 
@@ -453,6 +467,10 @@ class WhatIfResponse(_message.Message):
 
     BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
+    AFFECTED_JOBS_FIELD_NUMBER: _builtins.int
+    OBJECTIVE_DIFFERENCE_FIELD_NUMBER: _builtins.int
+    objective_difference: _builtins.float
+    """Objective with the edits less that without, in GPU-equivalents."""
     @_builtins.property
     def before(self) -> _round_pb2.PlanRoundResponse:
         """Answer without the edits."""
@@ -461,15 +479,21 @@ class WhatIfResponse(_message.Message):
     def after(self) -> _round_pb2.PlanRoundResponse:
         """Answer with them."""
 
+    @_builtins.property
+    def affected_jobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Jobs of both that run in only one of the plans or elsewhere, by name."""
+
     def __init__(
         self,
         *,
         before: _round_pb2.PlanRoundResponse | None = ...,
         after: _round_pb2.PlanRoundResponse | None = ...,
+        affected_jobs: _abc.Iterable[_builtins.str] | None = ...,
+        objective_difference: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_jobs", b"affected_jobs", "after", b"after", "before", b"before", "objective_difference", b"objective_difference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -145,7 +145,8 @@ class PlacementServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WhatIf(self, request, context):
-        """WhatIf plans a round with and without edits and answers with the difference. UNIMPLEMENTED.
+        """WhatIf plans a round with and without edits and answers with both plans and who is affected. It changes nothing. Each plan gets
+        half of the time budget.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

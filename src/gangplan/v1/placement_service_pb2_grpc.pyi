@@ -60,7 +60,9 @@ class PlacementServiceStub:
     RecommendPlacements: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.RecommendPlacementsRequest, _placement_service_pb2.RecommendPlacementsResponse]
     """RecommendPlacements ranks the places for one job, all else staying as it is. UNIMPLEMENTED."""
     WhatIf: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.WhatIfRequest, _placement_service_pb2.WhatIfResponse]
-    """WhatIf plans a round with and without edits and answers with the difference. UNIMPLEMENTED."""
+    """WhatIf plans a round with and without edits and answers with both plans and who is affected. It changes nothing. Each plan gets
+    half of the time budget.
+    """
     ComputeFairShares: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.ComputeFairSharesRequest, _placement_service_pb2.ComputeFairSharesResponse]
     """ComputeFairShares gives each job's fair share and fairness ratio; pure. UNIMPLEMENTED."""
     ListSolvers: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.ListSolversRequest, _placement_service_pb2.ListSolversResponse]
@@ -98,7 +100,9 @@ class PlacementServiceAsyncStub(PlacementServiceStub):
     RecommendPlacements: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.RecommendPlacementsRequest, _placement_service_pb2.RecommendPlacementsResponse]  # type: ignore[assignment]
     """RecommendPlacements ranks the places for one job, all else staying as it is. UNIMPLEMENTED."""
     WhatIf: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.WhatIfRequest, _placement_service_pb2.WhatIfResponse]  # type: ignore[assignment]
-    """WhatIf plans a round with and without edits and answers with the difference. UNIMPLEMENTED."""
+    """WhatIf plans a round with and without edits and answers with both plans and who is affected. It changes nothing. Each plan gets
+    half of the time budget.
+    """
     ComputeFairShares: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ComputeFairSharesRequest, _placement_service_pb2.ComputeFairSharesResponse]  # type: ignore[assignment]
     """ComputeFairShares gives each job's fair share and fairness ratio; pure. UNIMPLEMENTED."""
     ListSolvers: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ListSolversRequest, _placement_service_pb2.ListSolversResponse]  # type: ignore[assignment]
@@ -175,7 +179,9 @@ class PlacementServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _placement_service_pb2.WhatIfRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_placement_service_pb2.WhatIfResponse, _abc.Awaitable[_placement_service_pb2.WhatIfResponse]]:
-        """WhatIf plans a round with and without edits and answers with the difference. UNIMPLEMENTED."""
+        """WhatIf plans a round with and without edits and answers with both plans and who is affected. It changes nothing. Each plan gets
+        half of the time budget.
+        """
 
     @_abc_1.abstractmethod
     def ComputeFairShares(

@@ -10,6 +10,7 @@ from gangplan.service.wire.read_round import (
     read_round_request,
     read_validate_plan_request,
 )
+from gangplan.service.wire.read_what_if import read_what_if_request
 from gangplan.service.wire.write_admission import write_admission
 from gangplan.service.wire.write_answer import write_notices, write_plan, write_result
 from gangplan.service.wire.write_parameters import write_parameters
@@ -24,6 +25,7 @@ __all__ = [
     "read_result",
     "read_round_request",
     "read_validate_plan_request",
+    "read_what_if_request",
     "write_admission",
     "write_notices",
     "write_parameters",
