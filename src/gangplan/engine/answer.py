@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gangplan.domain.plan import (
     GAP_TOLERANCE,
+    Action,
     Plan,
     Quality,
     RoundResult,
@@ -23,9 +24,14 @@ from gangplan.engine.stages import Staged, tiers_of
 from gangplan.engine.take_back import TakenBack
 from gangplan.model.words.explain import explain, not_attempted
 from gangplan.model.words.notices import notices
+from gangplan.twins import twin_maker
 
 OPTIMAL_GAP = 1e-6
 """Relative gap up to which a plan counts as OPTIMAL (decision 23)."""
+
+_EXPLAINING = 0.5
+"""What verdicts cost at most, in verifications: a quarter to a third of the slowest, from S to XXL."""
+_action = twin_maker(Action)
 
 
 def answer(
@@ -44,7 +50,7 @@ def answer(
     optimal = quality.relative_gap <= OPTIMAL_GAP
     with judge.budget.phase("explain"):
         finished = optimal or (exact.solution is not None and exact.limit is TerminationLimit.NONE)
-        if judge.budget.exhausted:
+        if judge.budget.remaining < _EXPLAINING * judge.slowest_seconds or judge.budget.exhausted:
             verdicts = not_attempted(judge.instance, best.assignment)
         else:
             verdicts = explain(judge.instance, best.assignment, finished=finished)
@@ -149,7 +155,23 @@ def measure(best: Candidate, bound: float, keep_and_fill: float) -> Quality:
 def _priced(best: Candidate) -> Plan:
     """The plan with what each action is worth by term, as the verifier found."""
     worth = best.verification.worth
-    priced = [replace(action, cost_by_term=worth[action.job]) for action in best.plan.actions]
+    priced = [
+        _action(
+            action.id,
+            action.kind,
+            action.job,
+            action.placements,
+            action.scope,
+            action.throughput,
+            action.depends_on,
+            action.beneficiaries,
+            action.forced,
+            worth[action.job],
+            action.preconditions,
+            action.not_before,
+        )
+        for action in best.plan.actions
+    ]
     return replace(best.plan, actions=tuple(priced))
 
 

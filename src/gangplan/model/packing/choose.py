@@ -173,6 +173,7 @@ def place_in_order(
     blocks: SingleBlocks,
     crowd: Crowd,
     rankings: Rankings,
+    changed: IntArray,
     ahead: IntArray,
     at: int,
     best: bool,  # noqa: FBT001
@@ -185,6 +186,7 @@ def place_in_order(
         blocks: what the options are.
         crowd: who is left; changed.
         rankings: of the nodes, for the same ``best``; changed.
+        changed: nodes that others have changed since the last time.
         ahead: positions of options.
         at: first of them.
         best: take the node where the least is free, not the first.
@@ -196,7 +198,7 @@ def place_in_order(
     places, numbers = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
     found = 0
     nodes = blocks.node_start, blocks.node, free, blocks.demand
-    catch_up(rankings, nodes, best)
+    catch_up(rankings, nodes, changed, best)
     while at < len(ahead):
         k = ahead[at]
         o, c = blocks.option[k], blocks.class_of[k]

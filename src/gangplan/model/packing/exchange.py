@@ -126,6 +126,7 @@ class Exchange:
         return int(node)
 
     def _move(self, kind: int, source: int, target: int) -> None:
+        self._occupancy.note((source, target))
         j = self._jobs[kind, source].pop()
         self._jobs[kind, target].append(j)
         old = self._placed[j]

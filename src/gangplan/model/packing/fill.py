@@ -201,13 +201,11 @@ def _place_gang(
     most = sum(d.multiplicity for d in demands) - 1 if node_scope in option.apart else None
     first = instance.block_index[demands[0].block]
     for nodes in occupancy.domains(option.scope, first, demands[0].multiplicity):
-        domain = instance.nodes.domain_at[nodes[0], option.scope] if len(nodes) else 0
+        domain = int(instance.nodes.domain_at[nodes[0], option.scope]) if len(nodes) else 0
         parts: list[tuple[int, tuple[int, ...], Taken]] = []
         for demand in demands:
             block = instance.block_index[demand.block]
-            here = occupancy.block_nodes(block)
-            if option.scope:
-                here = here[instance.nodes.domain_at[here, option.scope] == domain]
+            here = occupancy.nodes_within(block, option.scope, domain)
             taken = occupancy.take(block, demand.multiplicity, here, fit, together=True, most=most)
             parts.append((block, demand.tasks, taken))
             if sum(number for _, number in taken) < demand.multiplicity:

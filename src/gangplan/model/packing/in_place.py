@@ -42,5 +42,6 @@ def _counts(tasks: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _give_back(instance: Instance, occupancy: Occupancy, j: int, placed: Placed) -> None:
+    occupancy.note(node for node, _ in placed.spots)
     for node, tasks in placed.spots:
         occupancy.free[node] += amounts(instance, j, tasks)

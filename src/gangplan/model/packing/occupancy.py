@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 
 import numpy as np
 
 from gangplan.model.instance.instance import Instance, JobClass
 from gangplan.model.instance.options import Option
-from gangplan.model.instance.sites import NO_DOMAIN, task_vector
+from gangplan.model.instance.sites import task_vector
 from gangplan.model.packing.assignment import Placed, Spot
 from gangplan.model.packing.choose import (
     Crowd,
@@ -23,6 +24,7 @@ from gangplan.model.packing.choose import (
 )
 from gangplan.model.packing.quotas import Quotas, option_devices
 from gangplan.model.packing.ranking import Rankings
+from gangplan.model.packing.rooms import Rooms
 from gangplan.model.packing.shared_devices import SharedDevices, with_whole
 from gangplan.model.program import IntArray
 
@@ -62,6 +64,9 @@ class Occupancy:
         self._block_nodes: dict[int, IntArray] = {}
         self._blocks: SingleBlocks | None = None
         self._rankings: tuple[Fit, Rankings] | None = None
+        self._changed: list[int] = []
+        self._ranked = 0
+        self._rooms: dict[tuple[int, int], Rooms] = {}
         self._queues = Quotas(instance)
         staying = np.zeros(len(instance.classes), dtype=np.bool_)
         staying[list(kept_classes)] = True
@@ -77,6 +82,7 @@ class Occupancy:
 
     def stay(self, c: int) -> None:
         """Let the running class ``c`` hold its present place."""
+        self._changed += self.instance.keep_use[c]
         for node, amounts in self.instance.keep_use[c].items():
             self.free[node, :3] -= amounts
             if self._shared is not None and not self.instance.nodes.exact[node]:
@@ -87,6 +93,7 @@ class Occupancy:
 
     def leave(self, c: int) -> None:
         """Undo :meth:`stay`: the present place of the running class ``c`` is free."""
+        self._changed += self.instance.keep_use[c]
         for node, amounts in self.instance.keep_use[c].items():
             self.free[node, :3] += amounts
             if self._shared is not None and not self.instance.nodes.exact[node]:
@@ -111,11 +118,20 @@ class Occupancy:
             self._blocks = single_blocks(self)
         if self._rankings is None or self._rankings[0] is not fit:
             self._rankings = fit, Rankings.of(self._blocks.node_start, self.free)
+            self._ranked = len(self._changed)
+        changed = np.array(sorted(set(self._changed[self._ranked :])), dtype=np.int64)
         room, best = (self.free, self._queues.left), fit is Fit.BEST
         end, options, places, numbers = place_in_order(
-            *room, self._blocks, crowd, self._rankings[1], ahead, at, best
+            *room, self._blocks, crowd, self._rankings[1], changed, ahead, at, best
         )
-        return end, list(zip(options.tolist(), places.tolist(), numbers.tolist(), strict=True))
+        there = places.tolist()
+        self._changed += there
+        self._ranked = len(self._changed)
+        return end, list(zip(options.tolist(), there, numbers.tolist(), strict=True))
+
+    def note(self, nodes: Iterable[int]) -> None:
+        """Take note of nodes where somebody has changed ``free`` from outside."""
+        self._changed += nodes
 
     def take_placed(self, j: int, placed: Placed, count: int = 1) -> Placed:
         """Let job ``j`` hold a new place; with a ``count`` of -1, give it up again.
@@ -129,6 +145,7 @@ class Occupancy:
         parts = instance.nodes.parts
         groups = instance.jobs[j].component.task_groups
         for node, tasks in placed.spots:
+            self._changed.append(node)
             for group, number in zip(groups, tasks, strict=True):
                 demand = np.array(with_whole(task_vector(group, parts), parts), dtype=np.int64)
                 if self._shared is None or group.device_share is None:
@@ -212,7 +229,9 @@ class Occupancy:
         pack = together and fit is Fit.BEST
         choose = pack_on if pack else best_on if fit is Fit.BEST else first_on
         places, numbers = choose(self.free, nodes, self._demand[block], count, limit)
-        return list(zip(places.tolist(), numbers.tolist(), strict=True))
+        there = places.tolist()
+        self._changed += there
+        return list(zip(there, numbers.tolist(), strict=True))
 
     def _take_singly(self, block: int, count: int, nodes: IntArray, most: int) -> Taken:
         """Take up to ``count`` copies one by one; :meth:`placed` tells of which devices parts are."""
@@ -232,6 +251,7 @@ class Occupancy:
     def give_back(self, block: int, taken: Taken) -> None:
         """Undo :meth:`take`."""
         for node, number in taken:
+            self._changed.append(node)
             self.free[node] += self._demand[block] * number
             if self._shared is not None and self.is_part(block):
                 for _ in range(number):
@@ -256,20 +276,27 @@ class Occupancy:
 
     def domains(self, scope: int, block: int, multiplicity: int) -> Iterator[IntArray]:
         """Node sets at ``scope`` where ``multiplicity`` copies may fit, tightest first."""
-        nodes = self.block_nodes(block)
         if scope == 0:
-            yield nodes
+            yield self.block_nodes(block)
             return
-        at = self.instance.nodes.domain_at[nodes, scope]
-        inside = at != NO_DOMAIN
-        nodes, at = nodes[inside], at[inside]
-        if not len(nodes):
-            return
-        room = np.bincount(at, weights=self.copies(block, nodes).clip(0, 2**31)).astype(np.int64)
-        enough = np.flatnonzero(room >= multiplicity)
-        order = enough[np.lexsort((enough, room[enough]))]
-        for domain in order.tolist():
-            yield nodes[at == domain]
+        rooms = self._rooms_of(block, scope)
+        for domain in rooms.enough(multiplicity):
+            yield rooms.within(domain)
+
+    def nodes_within(self, block: int, scope: int, domain: int) -> IntArray:
+        """The nodes of :meth:`block_nodes` in a domain at ``scope``, ascending."""
+        return self._rooms_of(block, scope).within(domain) if scope else self.block_nodes(block)
+
+    def _rooms_of(self, block: int, scope: int) -> Rooms:
+        """The room for ``block`` in the domains at ``scope`` as it is now."""
+        copies = partial(self.copies, block)
+        rooms = self._rooms.get((block, scope))
+        if rooms is None or self._shared is not None:  # parts of devices change in more ways than are noted
+            nodes, at = self.block_nodes(block), self.instance.nodes.domain_at[:, scope]
+            rooms = self._rooms[block, scope] = Rooms(nodes, at, copies, len(self._changed))
+        else:
+            rooms.look(self._changed, copies)
+        return rooms
 
 
 def single_blocks(occupancy: Occupancy) -> SingleBlocks:

@@ -77,10 +77,10 @@ def _hold(rankings: Rankings, nodes: Nodes, block: int, least: bool) -> None:  #
 
 
 @compiled
-def catch_up(rankings: Rankings, nodes: Nodes, least: bool) -> None:  # noqa: FBT001
-    """Play again for all nodes that others have changed."""
+def catch_up(rankings: Rankings, nodes: Nodes, changed: IntArray, least: bool) -> None:  # noqa: FBT001
+    """Play again for the nodes that others may have changed."""
     free = nodes[2]
-    for n in range(len(free)):
+    for n in changed:
         for r in range(free.shape[1]):
             if free[n, r] != rankings.seen[n, r]:
                 rank_again(rankings, nodes, n, least)

@@ -55,6 +55,7 @@ def resize_in_place(occupancy: Occupancy, j: int, k: int) -> Spots | None:
     if (free[used] < 0).any() or (at == NO_DOMAIN).any() or (at != at[0]).any():
         return None
     occupancy.free[:] = free
+    occupancy.note(spots)
     return tuple(sorted(found.items()))
 
 
