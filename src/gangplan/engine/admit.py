@@ -11,13 +11,12 @@ from gangplan.domain.admission import Admission, AdmissionVerdict
 from gangplan.domain.job import DeadlineKind, Job
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
-from gangplan.engine.registry import AUTO, choose
+from gangplan.engine.relaxation import solve_relaxation
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.witness import Witness, find_witness
-from gangplan.errors import BackendError, FieldViolation, InvalidInputError, UnknownSolverError, WorkerError
+from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.model.instance.instance import Instance, build_instance
 from gangplan.model.lookahead.admission import deadlines_programme
-from gangplan.model.program import SolveParameters
 
 CONDITIONS = (
     "the cluster stays as it is now",
@@ -60,13 +59,10 @@ class _Case:
         within = self.budget
         if within.remaining <= 0.0:
             return False
-        how = SolveParameters(time_limit_seconds=within.remaining if within.limited else None, relax=True)
-        try:
-            backend = choose(AUTO, found.program, how)
-            solution = self.runner.solve(backend, found.program, how, None, within, self.cancellation)
-        except (BackendError, UnknownSolverError, WorkerError):
+        solution = solve_relaxation(found.program, self.runner, within, self.cancellation)
+        if isinstance(solution, str) or solution.row_duals is None:
             return False
-        return solution.row_duals is not None and found.refuted_by(solution.row_duals)
+        return found.refuted_by(solution.row_duals)
 
 
 def admit(

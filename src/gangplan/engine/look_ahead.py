@@ -10,15 +10,14 @@ import numpy as np
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
-from gangplan.engine.registry import AUTO, choose
+from gangplan.engine.relaxation import solve_relaxation
 from gangplan.engine.runner import Cancellation, Runner
-from gangplan.errors import BackendError, UnknownSolverError, WorkerError
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.lookahead.buckets import build_buckets
 from gangplan.model.lookahead.crowd import build_crowd, job_numbers
 from gangplan.model.lookahead.fluid import Fluid, build_fluid, free_over_time, horizon_of
 from gangplan.model.lookahead.outlook import make_outlook
-from gangplan.model.program import SolveParameters, SolveStatus
+from gangplan.model.program import SolveStatus
 
 _LEAST_SECONDS = 0.002
 """Time below which a solver is not even asked."""
@@ -71,14 +70,9 @@ def look_ahead(
             )
         if within.remaining <= _LEAST_SECONDS:
             return Ahead(alone, False, "no outlook: its share of the budget was too short", work)
-        how = SolveParameters(
-            time_limit_seconds=within.remaining if within.limited else None, seed=parameters.seed, relax=True
-        )
-        try:
-            backend = choose(AUTO, fluid.program, how)
-            solution = runner.solve(backend, fluid.program, how, None, within, cancellation)
-        except (BackendError, UnknownSolverError, WorkerError) as error:
-            return Ahead(alone, False, f"no outlook: {error}", work)
+        solution = solve_relaxation(fluid.program, runner, within, cancellation, seed=parameters.seed)
+        if isinstance(solution, str):
+            return Ahead(alone, False, f"no outlook: {solution}", work)
         work["look_ahead_iterations"] = solution.iterations
         if solution.status is not SolveStatus.OPTIMAL or solution.values is None:
             return Ahead(alone, False, f"no outlook: the solver ended {solution.status.value}", work)
