@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.bench.filling.arrivals import Nodes, PodClasses, Trace, arrivals, read_trace
+from gangplan.bench.filling.arrivals import Nodes, PodClasses, Trace, arrivals, every_nth, read_trace
 from gangplan.bench.filling.ceiling import ceiling, patterns
+from gangplan.bench.filling.in_rounds import fill_in_rounds
 from gangplan.bench.filling.ledger import Filled, allocated
 from gangplan.bench.filling.peers import POLICIES, fill, fragmentation
 from gangplan.bench.filling.typical import typical_pods
+from gangplan.engine.parameters import PlanParameters
 
 _SIZES = (250, 300, 500, 700, 1000)
 
@@ -131,6 +134,46 @@ def _two_nodes() -> Trace:
     )
 
 
+@pytest.mark.parametrize("pods_per_round", [1, 4])
+def test_with_the_preset_a_large_part_waits_for_who_fills_devices(pods_per_round: int) -> None:
+    """Two devices; a pod of 81 hundredths comes twice, then one of a device and two of a half.
+
+    The list says 81 hundredths twice, a whole device twice and a half four times: nobody asks for the rest of
+    19 hundredths. Without the preset two pods of 81 are there first, and nobody else fits.
+    """
+    half, whole, large = 0, 1, 2
+    trace = Trace(
+        replace(_two_nodes().nodes, devices=np.array([[1000], [1000]], np.int64)),
+        PodClasses(
+            np.ones(3, int), np.ones(3, int), np.ones(3, int), np.array([500, 1000, 810]), -np.ones(3, int)
+        ),
+        np.array([half, half, half, half, whole, whole, large, large], np.int64),
+    )
+    order = np.array([large, large, whole, half, half], np.int64)
+    how = PlanParameters(pipeline="greedy", time_budget_seconds=None)
+    plain, filled = (fill_in_rounds(trace, order, pods_per_round, how, name) for name in (None, "fill"))
+    assert allocated(trace, order, filled)[-1] == 2000
+    assert filled.node[:2].tolist() == [-1, -1]
+    if pods_per_round == 1:
+        assert allocated(trace, order, plain)[-1] == 1620
+
+
+def test_every_nth_node_of_each_model_is_left() -> None:
+    nodes = Nodes(
+        tuple("abcde"),
+        np.arange(5),
+        np.arange(5),
+        np.full((5, 1), 1000, np.int64),
+        np.array([2, 1, 2, 2, 1]),
+        ("A", "B"),
+    )
+    trace = replace(_two_nodes(), nodes=nodes)
+    assert every_nth(trace, 1).nodes.names == nodes.names
+    few = every_nth(trace, 2).nodes
+    assert few.names == tuple(nodes.names[i] for i in few.cpu)
+    assert sorted(few.model.tolist()) == [1, 2, 2]
+
+
 def test_the_published_means_within_three_tenths_of_a_point() -> None:
     """Weng et al., USENIX ATC 2023, the artifact's results at 130 % of demand, ten seeds each."""
     trace = read_trace(_data())
@@ -165,13 +208,19 @@ def test_the_suite_s_rows_are_one_list_on_standard_output(bench: Any, tmp_path: 
     done = bench("run", *words, *only)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    assert [(row["policy"], row["pods_per_round"], row["mode"], row["seed"]) for row in rows] == [
-        ("fgd", 1, "online", 3),
-        ("upper-bound", rows[1]["pods"], "offline", 3),
-        ("gangplan", 500, "greedy", 3),
-        ("gangplan", 500, "full", 3),
-        ("gangplan", 50, "greedy", 3),
-        ("gangplan", 1, "greedy", 3),
+    assert [(r["policy"], r.get("preset"), r["pods_per_round"], r["mode"], r["seed"]) for r in rows] == [
+        ("fgd", None, 1, "online", 3),
+        ("upper-bound", None, rows[1]["pods"], "offline", 3),
+        ("gangplan", "fill", 500, "greedy", 3),
+        ("gangplan", "fill", 500, "full", 3),
+        ("gangplan", None, 500, "greedy", 3),
+        ("gangplan", "fill", 50, "greedy", 3),
+        ("gangplan", "fill", 50, "full", 3),
+        ("gangplan", "fill", 1, "greedy", 3),
+        ("fgd", None, 1, "online", 3),
+        ("upper-bound", None, rows[1]["pods"], "offline", 3),
+        ("gangplan", "fill", 50, "greedy", 3),
+        ("gangplan", "fill", 1, "greedy", 3),
     ]
     assert rows[1]["allocated_percent"] == pytest.approx(100.0)
     assert all(75.0 <= row["allocated_percent"] <= 100.0 for row in rows)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
+from gangplan.domain.job import Job
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
@@ -189,6 +190,24 @@ def test_no_row_cuts_off_the_enumerated_best_plan(round_):
 # Terms
 
 
+def rest_of_device(job: Job, round_: Round) -> float:
+    """What a large part leaves of its device, with the least large part found by trying every thousandth."""
+    shares = [g.device_share for one in round_.jobs for g in one.component.task_groups]
+    asked = [share.compute_milli for share in shares if share is not None]
+
+    def lost(least: int) -> int:
+        small = sum(part for part in asked if part <= 1000 - least)
+        return sum(1000 - part for part in asked if part >= least) - small
+
+    most = max((lost(least) for least in range(501, 1000)), default=0)
+    large = max((least for least in range(501, 1000) if lost(least) == most), default=0)
+    mine = [g.device_share for g in job.component.task_groups if g.device_share is not None]
+    if not mine or most <= 0 or not round_.policy.fragmentation_weight:
+        return 0.0
+    part = mine[0].compute_milli
+    return (1000 - part) / 1000 if part >= large else 0.0
+
+
 def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     """One row of the option table, from the definitions."""
     job, mine = outcome.job, facts.jobs[outcome.job.name]
@@ -220,6 +239,7 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     def one(value: float) -> np.ndarray:
         return np.array([value], dtype=np.float64)
 
+    placed = moved or outcome.status is Status.STARTED
     relative, full = outcome.relative_throughput, mine.size**round_.policy.size_exponent
     kept = outcome.status is Status.KEPT
     outlook = round_.outlook
@@ -228,6 +248,7 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
         value=one(full * relative),
         fair_value=one(full * fair),
         needed_value=one(full * (0.0 if outlook is None else outlook.need(job.name))),
+        target_worth=one(1.0 if outlook is None else outlook.worth(job.name)),
         size=one(mine.size),
         base=one(mine.base_weight),
         weight=one(mine.weight),
@@ -240,6 +261,7 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
         most_paid=one(
             full * fair / round_.policy.cost_weight if kept and round_.policy.cost_weight else np.inf
         ),
+        stranded=one(rest_of_device(job, round_) if placed else 0.0),
         lost_device_seconds=one(lost),
         horizon_seconds=one(mine.horizon),
     )

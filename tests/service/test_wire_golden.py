@@ -205,6 +205,7 @@ EVERYTHING = Round(
         switching_weight=1.25,
         cost_weight=2e-7,
         tracking_weight=0.875,
+        fragmentation_weight=2.5,
         disruption_limit=0,
         minimum_run_seconds=600.0,
         disruption_limit_per_job_hour=2,

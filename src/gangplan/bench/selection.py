@@ -99,7 +99,7 @@ class Selection:
             yield from self._beside(self._sourced(run))
 
     def _sourced(self, run: Run) -> Run:
-        if not run.instance.startswith(("openb/", "openb-fill/")):
+        if not run.instance.startswith(("openb/", "openb-fill/", "openb-tenth/")):
             return run
         if self.data is None:
             raise _invalid("--data", f"{run.instance} is read from a folder: name it with --data DIR")

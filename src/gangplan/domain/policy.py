@@ -75,6 +75,8 @@ class Policy:
             target; nothing where a round has no outlook, and in one that has, stops cost 1 + it times as
             much.
         cost_weight: cost of the devices in use, per millionth of the caller's currency for an hour.
+        fragmentation_weight: cost of the rest of a device that a large part of it leaves and that nobody can
+            be expected to use, per device. Who takes such a part waits unless its work is worth more.
         disruption_limit: most voluntary evictions, moves and resizes in one round; None is unlimited.
         minimum_run_seconds: a job that was started, moved or resized is left alone for so long; one of which
             nobody knows since when it runs started long ago.
@@ -100,6 +102,7 @@ class Policy:
     switching_weight: float = 1.0
     tracking_weight: float = 1.0
     cost_weight: float = 0.0
+    fragmentation_weight: float = 0.0
     disruption_limit: int | None = None
     minimum_run_seconds: float = 0.0
     disruption_limit_per_job_hour: int | None = None

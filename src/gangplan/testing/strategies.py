@@ -332,6 +332,7 @@ def _policy(d: _Draw) -> Policy:
         switching_weight=d.one((1.0, 1.0, 0.0)),
         cost_weight=d.one((0.0, 0.0, 0.0, 1e-7, 4e-7)),
         tracking_weight=d.one((1.0, 0.0, 2.0)),
+        fragmentation_weight=d.one((0.0, 0.0, 0.5, 5.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
         disruption_limit_per_job_hour=d.one((None, None, None, None, None, 1)),

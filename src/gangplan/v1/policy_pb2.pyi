@@ -156,6 +156,7 @@ class Terms(_message.Message):
     COST_FIELD_NUMBER: _builtins.int
     ENERGY_FIELD_NUMBER: _builtins.int
     TRACKING_FIELD_NUMBER: _builtins.int
+    FRAGMENTATION_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def throughput(self) -> Global___ThroughputTerm:
         """Useful work of what runs."""
@@ -196,6 +197,10 @@ class Terms(_message.Message):
     def tracking(self) -> Global___TrackingTerm:
         """Reward for giving jobs what the outlook asks for."""
 
+    @_builtins.property
+    def fragmentation(self) -> Global___FragmentationTerm:
+        """Cost of rests of devices that nobody can be expected to use."""
+
     def __init__(
         self,
         *,
@@ -209,10 +214,11 @@ class Terms(_message.Message):
         cost: Global___CostTerm | None = ...,
         energy: Global___EnergyTerm | None = ...,
         tracking: Global___TrackingTerm | None = ...,
+        fragmentation: Global___FragmentationTerm | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "fragmentation", b"fragmentation", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "fragmentation", b"fragmentation", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -522,6 +528,35 @@ class TrackingTerm(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___TrackingTerm: _TypeAlias = TrackingTerm  # noqa: Y015
+
+@_typing.final
+class FragmentationTerm(_message.Message):
+    """FragmentationTerm costs what a newly placed large part of a device leaves of it, where the parts that the round's jobs ask for
+    say that nobody can be expected to use it. A job whose work is worth less than that waits, though there is room: for a cluster
+    for which more will come than it can take.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    weight: _builtins.float
+    """GPU-equivalents for each device lost, 0 to 1e9; 5 says that a device that is left free is as good as used to five sixths.
+    Unset: 0, rests of devices do not count.
+    """
+    def __init__(
+        self,
+        *,
+        weight: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
+    _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
+
+Global___FragmentationTerm: _TypeAlias = FragmentationTerm  # noqa: Y015
 
 @_typing.final
 class ResidualValueTerm(_message.Message):

@@ -1,8 +1,11 @@
 """Hand-worked values of rho and of every term; the arithmetic stands beside each number."""
 
+from dataclasses import replace
+
 import pytest
 
 from gangplan.domain.cluster import Resources
+from gangplan.domain.job import Running
 from gangplan.domain.plan import ActionKind, ForcedReason
 from gangplan.domain.policy import Policy
 from gangplan.model.terms import terms
@@ -30,6 +33,7 @@ def test_every_term_is_found_and_named():
         "cost",
         "deadline",
         "fairness",
+        "fragmentation",
         "locality",
         "priority",
         "switching",
@@ -104,6 +108,52 @@ def test_a_dimension_that_the_reference_host_lacks_counts_nothing():
 def test_a_leader_without_devices_does_not_count_in_the_size():
     gang = job("j", group("leader", gpus=0, cpu=32), group("worker", 3))
     assert job_size(gang, Policy()) == 3.0
+
+
+# Fragmentation
+
+
+def sharing(*parts, weight=5.0, running=()):
+    """One node of four devices, and a job for each part, in thousandths."""
+    jobs = [job(f"j{i}", group(milli=part)) for i, part in enumerate(parts)]
+    for i, device in enumerate(running):
+        jobs[i] = replace(jobs[i], running=Running((at("n", [device], milli=parts[i]),)))
+    return round_of([node("n", "H100", 4)], jobs, policy=Policy(fragmentation_weight=weight))
+
+
+def start(name, device, milli, kind=PLACE):
+    return act(kind, name, at("n", [device], milli=milli), scope="node", throughput=milli / 1000)
+
+
+@pytest.mark.parametrize(
+    ("parts", "large"),
+    [
+        ((810, 810, 500), True),  # 2 * .19 is lost, and nobody asks for .19 or less
+        ((810, 190), False),  # the rest of the one is what the other asks for
+        ((810, 100), True),  # .19 - .1 is lost
+        ((810, 650, 650), True),  # .19 + 2 * .35 at .65: both are large
+        ((500, 500), False),  # a half leaves a half
+    ],
+)
+def test_a_large_part_costs_the_rest_that_nobody_asks_for(parts, large):
+    """Five times the rest of the first job's device."""
+    round_ = sharing(*parts)
+    found = by_term(round_, start("j0", 0, parts[0]))["fragmentation"]
+    assert found == pytest.approx(-5.0 * (1000 - parts[0]) / 1000 if large else 0.0)
+
+
+def test_the_least_large_part_is_where_most_is_lost():
+    """At .81: .19 * 3 = .57. At .65: that, and .35, less .32 * 2 = .28. So .65 is not large."""
+    round_ = sharing(810, 810, 810, 650, 320, 320)
+    assert by_term(round_, start("j3", 0, 650))["fragmentation"] == 0.0
+
+
+def test_what_runs_has_its_place_and_costs_nothing():
+    """The first runs on device 0 and stays; the second is started beside it, on device 1."""
+    round_ = sharing(810, 810, running=[0])
+    stays = start("j0", 0, 810, KEEP)
+    assert by_term(round_, stays)["fragmentation"] == 0.0
+    assert by_term(round_, stays, start("j1", 1, 810))["fragmentation"] == pytest.approx(-0.95)
 
 
 # Priority and fairness

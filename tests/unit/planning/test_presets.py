@@ -25,8 +25,8 @@ def read(policy: str) -> Policy:
     return expand(loads(HEAD + f"policy: {policy}\njobs: [{{name: j, gpus: 1}}]\n")).policy
 
 
-def test_there_are_six_and_each_differs_from_the_default() -> None:
-    names = ["efficiency", "finish-time-fair", "deadline", "interactive", "soonest-end", "cost"]
+def test_there_are_seven_and_each_differs_from_the_default() -> None:
+    names = ["efficiency", "finish-time-fair", "deadline", "interactive", "soonest-end", "fill", "cost"]
     assert list(PRESETS) == names
     for name, preset in PRESETS.items():
         assert preset.name == name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +102,24 @@ def read_trace(folder: Path, *, pods: str = "default") -> Trace:
         return _trace(_table(node_list), _table(pod_list))
     except (KeyError, ValueError) as error:
         raise InvalidInputError([FieldViolation(str(folder), f"holds a wrong list: {error!r}")]) from error
+
+
+def every_nth(trace: Trace, n: int) -> Trace:
+    """The same pods for a cluster of every n-th node of each model: small enough for a round per pod."""
+    nodes = trace.nodes
+    order = np.argsort(nodes.model, kind="stable")
+    kept = np.sort(order[::n])
+    return replace(
+        trace,
+        nodes=replace(
+            nodes,
+            names=tuple(nodes.names[i] for i in kept),
+            cpu=nodes.cpu[kept],
+            memory=nodes.memory[kept],
+            devices=nodes.devices[kept],
+            model=nodes.model[kept],
+        ),
+    )
 
 
 def _table(path: Path) -> list[dict[str, str]]:

@@ -1,13 +1,17 @@
 """Pods placed by gangplan, so many a round.
 
 A round has the pods that just came, all waiting with equal weight, and what is left of the cluster: devices
-that are all taken, CPU and memory are used by others, and a device of which a part is taken has a running job
-that holds it and may be neither stopped nor moved. So nothing moves, as in the published experiment. Who is
+that are all taken (or have less than a tenth free, which the planner may only lose by), CPU and memory are
+used by others, and the pods on a device of which a part is free are running jobs that may be neither stopped
+nor moved. So nothing moves, as in the published experiment. Who is
 not placed in its round is gone: nothing ever leaves, and the planner fills what it can. A sample of the list
 is there as jobs that are held, which tells the planner what is to come as the other policies are told.
 """
 
 from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain
 
 import numpy as np
 
@@ -26,19 +30,28 @@ from gangplan.domain.job import (
 )
 from gangplan.domain.plan import ActionKind
 from gangplan.domain.policy import Policy
+from gangplan.domain.presets import PRESETS
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 
 _MIB = 2**20
-_EXPECTED = 400
+_LEAST = 100
+"""Thousandths: a device with less left is all taken."""
+_EXPECTED = 100
 """About so many held jobs."""
 _STAYS = Capabilities(pausable=False, movable=False, resizable=False)
 _DEVICES = Policy(fairness_power=0.0, reference_host=Resources(1_000_000_000, 2**60))
 """What counts is devices: a pod without any is worth next to nothing."""
 
 
-def fill_in_rounds(trace: Trace, order: Integers, pods_per_round: int, parameters: PlanParameters) -> Filled:
+def fill_in_rounds(
+    trace: Trace,
+    order: Integers,
+    pods_per_round: int,
+    parameters: PlanParameters,
+    preset: str | None = None,
+) -> Filled:
     """Let gangplan place the arrivals ``order``, so many at a time.
 
     Args:
@@ -46,8 +59,12 @@ def fill_in_rounds(trace: Trace, order: Integers, pods_per_round: int, parameter
         order: class of each arriving pod, (A,).
         pods_per_round: pods that it sees together.
         parameters: how each round is planned.
+        preset: name of a policy that holds; None: all pods weigh what they ask for, and nothing else counts.
+
+    Raises:
+        KeyError: there is no such preset.
     """
-    left = _Left(trace)
+    left = _Left(trace, _DEVICES if preset is None else PRESETS[preset].over(_DEVICES))
     node, devices = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)
     groups = [_task_group(trace, k) for k in range(len(trace.classes.cpu))]
     expected = _expected(trace, groups)
@@ -61,7 +78,7 @@ def fill_in_rounds(trace: Trace, order: Integers, pods_per_round: int, parameter
                 at = int(action.job.removeprefix("pod-"))
                 node[at] = left.index[placement.node]
                 devices[at] = sum(1 << device for device in placement.devices)
-                left.take(int(node[at]), placement.devices, int(order[at]))
+                left.take(int(node[at]), placement.devices, int(order[at]), at)
     return Filled(node, devices)
 
 
@@ -92,40 +109,41 @@ def _task_group(trace: Trace, k: int) -> TaskGroup:
 class _Left:
     """What is left of the cluster; only nodes that changed are written anew."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+    def __init__(self, trace: Trace, policy: Policy) -> None:
+        self._trace, self._policy = trace, policy
         nodes = trace.nodes
         self.index = {name: n for n, name in enumerate(nodes.names)}
         self._cpu, self._memory, self._free = nodes.cpu.copy(), nodes.memory.copy(), nodes.devices.copy()
         self._types = tuple(AcceleratorType(model) for model in nodes.models)
         self._nodes = [self._node(n) for n in range(len(nodes.names))]
-        self._held: dict[tuple[int, int], Job] = {}
+        self._held: dict[tuple[int, int], list[Job]] = defaultdict(list)
 
     def round(self, waiting: list[Job]) -> Round:
         """The next round."""
         return Round(
             cluster=Cluster(nodes=tuple(self._nodes)),
             accelerators=self._types,
-            jobs=(*self._held.values(), *waiting),
-            policy=_DEVICES,
+            jobs=(*chain.from_iterable(self._held.values()), *waiting),
+            policy=self._policy,
         )
 
-    def take(self, n: int, devices: tuple[int, ...], k: int) -> None:
-        """Let a pod of class ``k`` hold its place."""
+    def take(self, n: int, devices: tuple[int, ...], k: int, at: int) -> None:
+        """Let arrival ``at``, a pod of class ``k``, hold its place."""
         classes = self._trace.classes
         self._cpu[n] -= classes.cpu[k]
         self._memory[n] -= classes.memory[k]
         for g in devices:
             self._free[n, g] -= classes.milli[k]
-            self._held.pop((n, g), None)
-            if 0 < self._free[n, g] < WHOLE:
-                self._held[n, g] = self._holder(n, g)
+            if self._free[n, g] >= _LEAST:
+                self._held[n, g].append(self._holder(n, g, int(classes.milli[k]), at))
+            else:
+                self._held.pop((n, g), None)
         self._nodes[n] = self._node(n)
 
     def _node(self, n: int) -> Node:
         nodes = self._trace.nodes
         there = [g for g in range(nodes.devices.shape[1]) if nodes.devices[n, g]]
-        full = frozenset(g for g in there if self._free[n, g] == 0)
+        full = frozenset(g for g in there if self._free[n, g] < _LEAST)
         used = Resources(int(nodes.cpu[n] - self._cpu[n]), int(nodes.memory[n] - self._memory[n]) * _MIB)
         return Node(
             name=nodes.names[n],
@@ -135,9 +153,9 @@ class _Left:
             used_by_others=OtherUse(full, len(full), used),
         )
 
-    def _holder(self, n: int, g: int) -> Job:
-        """The job that holds what is taken of a device."""
-        share = DeviceShare(WHOLE - int(self._free[n, g]))
+    def _holder(self, n: int, g: int, milli: int, at: int) -> Job:
+        """A pod on a device of which a part is free; its CPU and memory are with those used by others."""
+        share = DeviceShare(milli)
         place = TaskPlacement("worker", self._trace.nodes.names[n], 1, (g,), (share,))
         group = TaskGroup(devices_per_task=1, device_share=share)
-        return Job(f"held-{n:06}-{g}", Component((group,)), capabilities=_STAYS, running=Running((place,)))
+        return Job(f"held-{at:06}", Component((group,)), capabilities=_STAYS, running=Running((place,)))

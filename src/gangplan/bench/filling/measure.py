@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gangplan.bench.filling.arrivals import Integers, Trace, arrivals, read_trace
+from gangplan.bench.filling.arrivals import Integers, Trace, arrivals, every_nth, read_trace
 from gangplan.bench.filling.ceiling import ceiling
 from gangplan.bench.filling.in_rounds import fill_in_rounds
 from gangplan.bench.filling.ledger import Filled, allocated
 from gangplan.bench.filling.peers import POLICIES, fill
 from gangplan.bench.runs import Row, Run, Status
+from gangplan.domain.presets import PRESETS
 from gangplan.engine.parameters import Pipeline, PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
 
@@ -23,7 +24,8 @@ DEMAND = 1.3
 
 def measure(run: Run) -> Row:
     """The row of a run: ``who`` is a policy of one pod at a time, ``gangplan-N`` in rounds of N pods, or
-    ``upper-bound``. ``options`` may set ``demand``, what pods ask for in all over what there is. The row's
+    ``upper-bound``. ``options`` may set ``demand``, what pods ask for in all over what there is,
+    ``every``, to take every n-th node only, and ``preset``, gangplan's policy. The row's
     ``allocated_percent`` is of all device thousandths when the last pod has come,
     ``allocated_percent_at_capacity`` when as much was asked for as there is.
 
@@ -33,7 +35,11 @@ def measure(run: Run) -> Row:
     if run.who not in (*POLICIES, CEILING) and not _pods_per_round(run.who):
         said = f"no policy {run.who!r}; there are: {', '.join((*POLICIES, 'gangplan-N', CEILING))}"
         raise InvalidInputError([FieldViolation("who", said)])
+    if run.options.get("preset") not in (None, *PRESETS):
+        there = f"there are: {', '.join(PRESETS)}"
+        raise InvalidInputError([FieldViolation("options.preset", f"no preset; {there}")])
     trace = read_trace(Path(run.source), pods=run.instance.split("/")[1])
+    trace = every_nth(trace, int(run.options.get("every", 1)))
     order = arrivals(trace, run.seed, float(run.options.get("demand", DEMAND)))
     began = time.perf_counter(), time.process_time()
     found = _ceiling(trace, order) if run.who == CEILING else _filled(trace, order, run)
@@ -85,4 +91,6 @@ def _placed(trace: Trace, order: Integers, run: Run) -> tuple[Row, Filled]:
         return {"pods_per_round": 1, "mode": "online"}, fill(trace, order, run.who, run.seed)
     mode: Pipeline = "greedy" if run.pipeline == "greedy" else "full"
     how = PlanParameters(pipeline=mode, solver=run.solver, time_budget_seconds=run.time_limit_s)
-    return {"pods_per_round": pods, "mode": mode}, fill_in_rounds(trace, order, pods, how)
+    preset = run.options.get("preset")
+    filled = fill_in_rounds(trace, order, pods, how, preset)
+    return {"pods_per_round": pods, "mode": mode, "preset": preset}, filled

@@ -12,6 +12,7 @@ from gangplan.model.instance.as_placed import AsPlaced
 from gangplan.model.instance.deadlines import Deadlines
 from gangplan.model.instance.shapes import ShapeTable
 from gangplan.model.instance.sites import Nodes
+from gangplan.model.instance.stranding import stranded
 from gangplan.model.instance.switching import horizon_seconds, lost_seconds
 from gangplan.model.instance.table import OptionTable
 from gangplan.model.instance.throughput import Speeds, size
@@ -48,6 +49,9 @@ class Pricing:
         outlook = round_.outlook
         self._need = np.array([0.0 if outlook is None else outlook.need(job.name) for job in mine])
         self._target_worth = np.array([1.0 if outlook is None else outlook.worth(job.name) for job in mine])
+        self._stranded = np.zeros(len(jobs))
+        if self._policy.fragmentation_weight and nodes.parts > 1:
+            self._stranded = stranded(jobs)
         self._deadlines = Deadlines(round_, mine, speeds)
         self._restart = np.zeros(len(first))
         self._restarting = np.array([job.restart_seconds if job.running else 0.0 for job in mine])
@@ -128,6 +132,9 @@ class Pricing:
         stays: BoolArray | None = None,
     ) -> FloatArray:
         jobs = self._first[classes]
+        rests = np.where(relative > 0.0, self._stranded[jobs], 0.0)
+        if stays is not None:
+            rests[stays] = 0.0
         full_value = self._size[classes] ** self._policy.size_exponent
         fair_value = full_value * self._weights.earned(jobs, relative)
         most_paid = np.full(len(classes), np.inf)
@@ -148,6 +155,7 @@ class Pricing:
             wider_than_preferred=wider_than_preferred,
             price=price,
             most_paid=most_paid,
+            stranded=rests,
             lost_device_seconds=lost_device_seconds,
             horizon_seconds=self._horizon[classes],
         )

@@ -32,6 +32,8 @@ class OptionTable:
         price: of the devices held, millionths of the currency for an hour.
         most_paid: what of the price counts at most: for a job that stays where it is, what its service is
             worth; ``inf`` elsewhere.
+        stranded: rest of a device that a newly placed part leaves and nobody can be expected to use, devices;
+            0 for a job that stays where it is.
         lost_device_seconds: device-seconds of work and restart that a voluntary stop, move or resize costs.
         horizon_seconds: H of decision 13, at least one round.
     """
@@ -50,5 +52,6 @@ class OptionTable:
     wider_than_preferred: BoolArray
     price: FloatArray
     most_paid: FloatArray
+    stranded: FloatArray
     lost_device_seconds: FloatArray
     horizon_seconds: FloatArray

@@ -6,6 +6,10 @@ task goes where that grows least: fragmentation gradient descent (Weng et al., "
 Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023, section 4). It decides
 between places that are worth the same to the objective. Who knows what is to come can say so by jobs that are
 held.
+
+Two things are otherwise than there. Devices count as far as the CPU beside them goes: where it is enough for
+one task, it was as good as enough for all. And only tasks count that may be started: one whose work is worth
+less than the rest of the device that it leaves (``terms/fragmentation.py``) is waited for by nobody.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ import numpy as np
 from gangplan.model.compiled import compiled
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.sites import task_vector
+from gangplan.model.instance.stranding import stranded
+from gangplan.model.instance.throughput import size
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 _MOST_KINDS = 64
@@ -41,10 +47,11 @@ class Kinds(NamedTuple):
 
 
 def kinds_of(instance: Instance) -> Kinds:
-    """The kinds of tasks of all jobs that wait; where none does, of all."""
+    """The kinds of tasks of all jobs that wait and are worth their devices; where there are none, of all."""
     found: Counter[tuple[tuple[int, int, int], tuple[int, ...]]] = Counter()
     parts, speeds = instance.nodes.parts, instance.speeds
-    waiting = [job for job in instance.jobs if job.running is None]
+    welcome = _welcome(instance)
+    waiting = [job for job, may in zip(instance.jobs, welcome, strict=True) if may and job.running is None]
     for job in waiting or instance.jobs:
         for group in job.component.task_groups:
             types = speeds.allowed_types(group) if group.devices_per_task else ()
@@ -59,6 +66,20 @@ def kinds_of(instance: Instance) -> Kinds:
         may,
         share / max(1.0, share.sum()),
     )
+
+
+def _welcome(instance: Instance) -> list[bool]:
+    """Whether each job's work at its reference is worth more than the rest of a device that it leaves."""
+    policy = instance.round.policy
+    if not policy.fragmentation_weight:
+        return [True] * len(instance.jobs)
+    rest = stranded(instance.jobs)
+    return [
+        not rest[j]
+        or instance.weight[j] * size(job.component, policy.reference_host) ** policy.size_exponent
+        > policy.fragmentation_weight * rest[j]
+        for j, job in enumerate(instance.jobs)
+    ]
 
 
 @compiled
@@ -142,21 +163,32 @@ def _score(gain: float, parts: int) -> int:
 
 @compiled
 def _lost(opened: IntArray, whole: int, cpu: int, memory: int, type_: int, kinds: Kinds, parts: int) -> float:
-    """Device parts of a node that a task of the round cannot use, on average."""
+    """Device parts of a node that a task of the round cannot use, on average.
+
+    Were all that is left on the node for tasks of one kind, the parts of devices with room for them would be
+    of use as far as CPU and memory go.
+    """
     total = whole * parts
     for o in range(len(opened)):
         total += opened[o]
     lost = 0.0
     for t in range(len(kinds.share)):
-        size, usable = kinds.demand[t, 0], 0
+        asked, usable = kinds.demand[t, 0], 0.0
         enough = kinds.demand[t, 1] <= cpu and kinds.demand[t, 2] <= memory
-        if enough and size > 0 and type_ >= 0 and kinds.may[t, type_]:
-            if size % parts > 0:
-                usable = whole * parts
+        if enough and asked > 0 and type_ >= 0 and kinds.may[t, type_]:
+            copies = float(whole * parts) / asked
+            if asked % parts > 0:
+                copies = float(whole * (parts // asked))
+                usable = float(whole * parts)
                 for o in range(len(opened)):
-                    if opened[o] >= size:
+                    if opened[o] >= asked:
                         usable += opened[o]
-            elif whole * parts >= size:
-                usable = whole * parts
+                        copies += opened[o] // asked
+            elif whole * parts >= asked:
+                usable = float(whole * parts)
+            for beside, r in ((cpu, 1), (memory, 2)):
+                if kinds.demand[t, r] * copies > beside:
+                    usable *= beside / (kinds.demand[t, r] * copies)
+                    copies = beside / kinds.demand[t, r]
         lost += kinds.share[t] * (total - usable)
     return lost

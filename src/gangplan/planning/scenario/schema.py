@@ -328,6 +328,7 @@ class PolicyPart(Part):
     switching_weight: NonNegative = _DEFAULTS.switching_weight
     cost_weight: NonNegative = _DEFAULTS.cost_weight
     tracking_weight: NonNegative = _DEFAULTS.tracking_weight
+    fragmentation_weight: NonNegative = _DEFAULTS.fragmentation_weight
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit
     minimum_run: Duration = _DEFAULTS.minimum_run_seconds
     disruption_limit_per_job_hour: Whole | None = _DEFAULTS.disruption_limit_per_job_hour

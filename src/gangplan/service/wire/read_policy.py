@@ -78,6 +78,9 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
     switching = terms.switching.weight if terms.switching.HasField("weight") else start.switching_weight
     tracking = terms.tracking.weight if terms.tracking.HasField("weight") else start.tracking_weight
     cost = terms.cost.weight_per_micro if terms.cost.HasField("weight_per_micro") else start.cost_weight
+    fragmentation = start.fragmentation_weight
+    if terms.fragmentation.HasField("weight"):
+        fragmentation = terms.fragmentation.weight
     return Policy(
         size_exponent=fields.real(exponent, inside, "throughput.size_exponent", 0.0, limits.SIZE_EXPONENT),
         fairness_power=fields.real(power, inside, "fairness.power", 0.0, limits.FAIRNESS_POWER),
@@ -95,6 +98,9 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         switching_weight=fields.real(switching, inside, "switching.weight", 0.0, limits.LARGEST_FACTOR),
         tracking_weight=fields.real(tracking, inside, "tracking.weight", 0.0, limits.LARGEST_FACTOR),
         cost_weight=fields.real(cost, inside, "cost.weight_per_micro", 0.0, limits.LARGEST_FACTOR),
+        fragmentation_weight=fields.real(
+            fragmentation, inside, "fragmentation.weight", 0.0, limits.LARGEST_FACTOR
+        ),
         disruption_limit=limit,
         minimum_run_seconds=minimum,
         disruption_limit_per_job_hour=per_job,

@@ -24,6 +24,7 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
             cost=policy_pb2.CostTerm(weight_per_micro=policy.cost_weight),
             tracking=policy_pb2.TrackingTerm(weight=policy.tracking_weight),
+            fragmentation=policy_pb2.FragmentationTerm(weight=policy.fragmentation_weight),
         ),
         churn_limits=policy_pb2.ChurnLimits(
             disruption_limit=policy.disruption_limit,

@@ -16,7 +16,8 @@ def section(rows: Sequence[Row]) -> Section | None:
     for row in rows:
         if row["kind"] == "fill" and row.get("allocated_percent") is not None:
             rounds = 0 if row["mode"] == "offline" else row["pods_per_round"]
-            key = (group_of(row["instance"]), row["policy"], rounds, row["mode"])
+            who = f"{row['policy']}, {row['preset']}" if row.get("preset") else str(row["policy"])
+            key = (group_of(row["instance"]), who, rounds, row["mode"])
             by_policy.setdefault(key, []).append(row)
     lines = []
     for (instance, policy, rounds, mode), group in sorted(by_policy.items()):
