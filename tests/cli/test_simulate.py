@@ -66,3 +66,52 @@ def test_what_cannot_be_simulated_is_said(gangplan: Run, words: tuple[str, ...],
     assert done.returncode == INVALID_INPUT
     assert done.stdout == ""
     assert said in done.stderr
+
+
+CLUSTER = """\
+gangplan: scenario/v1
+accelerators: {V100: 1.0}
+nodes: [{name: "n-{}", count: 2, type: V100, gpus: 4}]
+simulation: {checkpoint_every: 1m}
+"""
+TRACE = """\
+{"kind":"header","format":"gangplan-trace/v1","name":"three"}
+{"kind":"job","id":"a","submit_s":50.0,"groups":[{"tasks":8}],"duration_s":86400.0,"deadline_s":90000.0}
+{"kind":"job","id":"b","submit_s":60.0,"groups":[{}],"duration_s":600.0}
+{"kind":"job","id":"c","submit_s":60.0,"groups":[{"tasks":9}],"duration_s":600.0}
+{"kind":"end","jobs":3}
+"""
+
+
+@pytest.fixture
+def replayed(tmp_path: Path) -> tuple[Path, Path]:
+    trace, cluster = tmp_path / "t.jsonl", tmp_path / "cluster.yaml"
+    trace.write_text(TRACE)
+    cluster.write_text(CLUSTER)
+    return trace, cluster
+
+
+def test_a_trace_is_replayed_on_a_cluster(gangplan: Run, replayed: tuple[Path, Path], tmp_path: Path) -> None:
+    trace, cluster = replayed
+    words = ("simulate", trace, "--cluster", cluster, "--policy", "fifo", "-o", "json")
+    done = gangplan(*words, "--state", tmp_path / "state.json")
+    assert done.returncode == 0
+    assert done.stderr == "left out: jobs larger than all GPUs of any one type (1)\n"
+    found = json.loads(done.stdout)
+    assert {job["name"]: job["finished"] for job in found["jobs"]} == {"a": 86400.0, "b": 87000.0}
+    assert found["jobs"][0]["deadline_met"] is True
+    assert not (tmp_path / "state.json").exists()
+    failing = gangplan(*words, "--mtbf", "6h", "--repair", "30m", "--restart", "2m", "--seed", "3")
+    again = gangplan(*words, "--mtbf", "6h", "--repair", "30m", "--restart", "2m", "--seed", "3")
+    assert failing.stdout == again.stdout
+    assert json.loads(failing.stdout)["jobs"][0]["forced"] > 0
+    assert json.loads(failing.stdout)["jobs"][0]["finished"] > 86400.0
+
+
+def test_a_trace_needs_a_cluster(gangplan: Run, replayed: tuple[Path, Path]) -> None:
+    done = gangplan("simulate", replayed[0], "--policy", "fifo")
+    assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
+    assert done.stderr.startswith("error: --cluster: a trace is replayed on a cluster")
+    done = gangplan("simulate", replayed[0], "--cluster", replayed[1], "--type", "dgx")
+    assert done.returncode == INVALID_INPUT
+    assert "'dgx' is no WORD=TYPE" in done.stderr

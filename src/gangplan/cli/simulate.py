@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gangplan.cli.durations import duration
-from gangplan.cli.exits import explained
+from gangplan.cli.exits import explained, say
 from gangplan.cli.output import Format, print_document
 
 if TYPE_CHECKING:
     from gangplan.planning.rounds.history import History
     from gangplan.planning.rounds.loop import RoundRecord, Settings
+    from gangplan.planning.rounds.state import State
+
+_TRACE = "Of a trace"
+_MOST_ROUNDS = 1_000_000
+_AFTER_SECONDS = 30 * 86_400.0
+"""How long after the last arrival nodes go on to fail, besides once the time until then."""
+_KEEP_SECONDS = 60.0
+
+
+def _time(text: str) -> float:
+    """A duration, 0 as well."""
+    return 0.0 if text.strip() == "0" else duration(text)
 
 
 class ToldChoice(Enum):
@@ -42,8 +54,8 @@ def simulate(
         str,
         typer.Argument(
             metavar="SCENARIO",
-            help="A scenario (.yaml), or a generated history: small/seed0, S/300/100/seed0 "
-            "(size, rounds of arrivals, load in percent).",
+            help="A scenario (.yaml), a trace (.jsonl, with --cluster), or a generated history: small/seed0, "
+            "S/300/100/seed0 (size, rounds of arrivals, load in percent).",
         ),
     ],
     *,
@@ -79,12 +91,73 @@ def simulate(
             show_default="none",
         ),
     ] = None,
+    cluster: Annotated[
+        Path | None,
+        typer.Option(help="Of a trace: a scenario with nodes, catalogue and policy.", rich_help_panel=_TRACE),
+    ] = None,
+    queue: Annotated[
+        str | None, typer.Option(help="Only jobs of this queue of the trace.", rich_help_panel=_TRACE)
+    ] = None,
+    skip: Annotated[
+        int,
+        typer.Option(help="Pass over so many jobs, in order of submission.", min=0, rich_help_panel=_TRACE),
+    ] = 0,
+    most_jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Replay so many jobs after these.", min=1, rich_help_panel=_TRACE, show_default="all"
+        ),
+    ] = None,
+    load: Annotated[
+        float,
+        typer.Option(help="Let jobs arrive so many times as fast.", min=1e-6, rich_help_panel=_TRACE),
+    ] = 1.0,
+    elastic: Annotated[
+        bool,
+        typer.Option("--elastic", help="Let jobs have any measured number of GPUs.", rich_help_panel=_TRACE),
+    ] = False,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="WORD=TYPE",
+            help="The cluster's type by the trace's word for it.",
+            rich_help_panel=_TRACE,
+        ),
+    ] = None,
+    restart: Annotated[
+        float,
+        typer.Option(
+            help="What every start of a job costs.",
+            parser=_time,
+            metavar="DURATION",
+            rich_help_panel=_TRACE,
+        ),
+    ] = "0",  # type: ignore[assignment]  # parsed
+    mtbf: Annotated[
+        float | None,
+        typer.Option(
+            help="Mean time to a failure of each node.",
+            parser=duration,
+            metavar="DURATION",
+            show_default="none fails",
+        ),
+    ] = None,
+    repair: Annotated[
+        float, typer.Option(help="Mean time until it is back.", parser=duration, metavar="DURATION")
+    ] = "1h",  # type: ignore[assignment]  # parsed
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the world here every minute, and go on from there when it is there."
+        ),
+    ] = None,
     output: Annotated[
         Format,
         typer.Option("--output", "-o", help="json and yaml: run, metrics and jobs, and nothing else."),
     ] = Format.TABLE,
 ) -> None:
-    """Play a scenario round by round: what becomes of its jobs when a policy decides."""
+    """Play a scenario or a trace round by round: what becomes of its jobs when a policy decides."""
     from dataclasses import asdict
 
     from gangplan.planning import policies
@@ -95,12 +168,31 @@ def simulate(
         for name, about in policies.describe().items():
             print(f"{name:24} {about}")
         return
-    history, settings = _read(scenario, told, noise, seed, rounds)
+    if cluster is not None:
+        how_replayed = {
+            "queue": queue,
+            "skip": skip,
+            "most_jobs": most_jobs,
+            "load": load,
+            "elastic": elastic,
+            "types": _pairs(types or []),
+            "restart_seconds": restart,
+        }
+        history, settings = _replay(Path(scenario), cluster, how_replayed, told, noise, seed, rounds)
+    else:
+        history, settings = _read(scenario, told, noise, seed, rounds)
     history = history.under(preset, "--preset")
+    if mtbf is not None:
+        history = _failing(history, settings, mtbf, repair)
     how = policies.How(pipeline=pipeline.value, time_budget_seconds=time_limit, seed=history.seed)
     decides = policies.make(policy, how)
-    with _progress(history) as on_round:
-        played = play(history, decides, settings, on_round=on_round)
+    with _progress(history) as shown, _kept(state, history, policy, settings) as (begin, keep):
+
+        def on_round(record: RoundRecord) -> None:
+            shown(record)
+            keep(record)
+
+        played = play(history, decides, settings, on_round=on_round, begin=begin)
     reports = job_reports(played)
     metrics = measure(played, reports)
     run: dict[str, Any] = {
@@ -127,6 +219,7 @@ def _read(
     scenario: str, told: ToldChoice | None, noise: float | None, seed: int | None, rounds: int | None
 ) -> tuple[History, Settings]:
     """The history, and how it is played; options come before what the file says."""
+    from gangplan.errors import FieldViolation, InvalidInputError
     from gangplan.planning import histories
     from gangplan.planning.rounds.loop import Settings
     from gangplan.planning.rounds.told import Telling, Told
@@ -134,6 +227,10 @@ def _read(
     from gangplan.planning.scenario.schema import SimulationPart
 
     path = Path(scenario)
+    if path.name.lower().endswith((".jsonl", ".jsonl.gz")):
+        raise InvalidInputError(
+            [FieldViolation("--cluster", "a trace is replayed on a cluster: name its file")]
+        )
     part = SimulationPart()
     if path.suffix.lower() in {".yaml", ".yml"} or path.is_file():
         read = load(path)
@@ -146,6 +243,103 @@ def _read(
         seed=found.seed if seed is None else seed,
     )
     return found, Settings(telling, part.rounds if rounds is None else rounds)
+
+
+def _replay(
+    trace: Path,
+    cluster: Path,
+    how: dict[str, Any],
+    told: ToldChoice | None,
+    noise: float | None,
+    seed: int | None,
+    rounds: int | None,
+) -> tuple[History, Settings]:
+    """A trace on the cluster of a scenario; what is left out of it is said."""
+    from gangplan.planning.rounds.history import Failure
+    from gangplan.planning.rounds.loop import Settings
+    from gangplan.planning.rounds.told import Telling, Told
+    from gangplan.planning.scenario import expand, load
+    from gangplan.planning.trace.lines import load as load_trace
+    from gangplan.planning.trace.replay import Replay, replay
+
+    scenario = load(cluster)
+    site, part = expand(scenario, folder=cluster.parent), scenario.simulation
+    seed = part.seed if seed is None else seed
+    asked = Replay(checkpoint_seconds=part.checkpoint_every, seed=seed, **how)
+    failures = [Failure(one.node, site.now + one.at, site.now + one.at + one.lasts) for one in part.failures]
+    found = replay(load_trace(trace), site, asked, failures)
+    for reason, count in (*found.left_out.items(), *found.changed.items()):
+        say(f"{'left out' if reason in found.left_out else 'changed'}: {reason} ({count:,})")
+    telling = Telling(
+        Told(part.told if told is None else told.value),
+        noise=part.noise if noise is None else noise,
+        seed=seed,
+    )
+    if rounds is None:  # the default of a scenario is too few for months
+        rounds = part.rounds if "rounds" in part.model_fields_set else _MOST_ROUNDS
+    return found.history, Settings(telling, rounds)
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    from gangplan.errors import FieldViolation, InvalidInputError
+
+    wrong = [word for word in words if not all(word.partition("="))]
+    if wrong:
+        raise InvalidInputError([FieldViolation("--type", f"{word!r} is no WORD=TYPE") for word in wrong])
+    return {word.partition("=")[0]: word.partition("=")[2] for word in words}
+
+
+def _failing(history: History, settings: Settings, mtbf: float, repair: float) -> History:
+    """The history with nodes that fail at random, until well after all could be done."""
+    from dataclasses import replace
+
+    from gangplan.planning.rounds.breakdowns import breakdowns
+
+    start, length = history.template.now, history.template.round_seconds
+    last = max((arrival.job.submit_time or start for arrival in history.arrivals), default=start)
+    span = min(settings.most_rounds * length, 2 * (last - start) + _AFTER_SECONDS)
+    drawn = breakdowns(history.template.cluster.nodes, start, span, mtbf, repair, history.seed)
+    return replace(history, failures=(*history.failures, *drawn))
+
+
+@contextmanager
+def _kept(
+    path: Path | None, history: History, policy: str, settings: Settings
+) -> Iterator[tuple[State | None, Callable[[RoundRecord], None]]]:
+    """The world that was kept, if any, and what keeps it now and then; removed when all is done."""
+    if path is None:
+        yield None, lambda _: None
+        return
+    import time
+
+    from gangplan.planning.rounds.saved import belongs_to, restore, save
+
+    belongs = belongs_to(history, policy, settings)
+    begin = restore(path, belongs) if path.exists() else None
+    if begin is not None:
+        say(f"goes on from round {begin.totals.rounds:,}, kept in {path}")
+    kept = time.monotonic()
+
+    def keep(record: RoundRecord) -> None:
+        nonlocal kept
+        if time.monotonic() - kept >= _KEEP_SECONDS:
+            save(record.after, belongs, path)
+            kept = time.monotonic()
+
+    latest: list[State] = []
+
+    def watch(record: RoundRecord) -> None:
+        latest[:] = [record.after]
+        keep(record)
+
+    try:
+        yield begin, watch
+    except BaseException:
+        if latest:
+            save(latest[0], belongs, path)
+            say(f"kept in {path}: the same command goes on from there")
+        raise
+    path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -163,8 +357,7 @@ def _progress(history: History) -> Iterator[Callable[[RoundRecord], None]]:
         task = bar.add_task("", total=len(history.arrivals))
 
         def on_round(record: RoundRecord) -> None:
-            ended = sum(job.finished is not None for job in record.after.jobs.values())
-            there = len(record.before.present)
+            ended, there = len(record.after.ended), len(record.before.live)
             bar.update(task, completed=ended, description=f"round {record.number}, {there} jobs there")
 
         yield on_round

@@ -187,10 +187,8 @@ def test_what_queues_have_received_fades_by_half_in_a_week() -> None:
     placements = (TaskPlacement("worker", "n", 2, (0, 1)),)
     state = State(
         now=week,
-        jobs={
-            "early": JobState(finished=600.0, spans=(Span(0.0, 600.0, placements, 1.0),)),
-            "late": JobState(running=Running((TaskPlacement("worker", "n", 1, (0,)),), week - 300.0)),
-        },
+        live={"late": JobState(running=Running((TaskPlacement("worker", "n", 1, (0,)),), week - 300.0))},
+        ended={"early": JobState(finished=600.0, spans=(Span(0.0, 600.0, placements, 1.0),))},
     )
     lab, team, new = with_service(queues, arrivals, state, 0.0)
     assert team.service_received == pytest.approx(300.0, rel=1e-3)

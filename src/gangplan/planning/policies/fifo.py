@@ -26,6 +26,11 @@ class Fifo:
         del before
         return serve_in_order(round_, _rank, preempt=False)
 
+    def steady_until(self, round_: Round) -> float:
+        """For ever: nobody is stopped, and who finds no room finds none until somebody ends."""
+        del round_
+        return math.inf
+
 
 def _rank(instance: Instance, j: int) -> tuple[float, ...]:
     came = instance.jobs[j].submit_time

@@ -104,7 +104,7 @@ class _Service:
         for k in self._ways(c):
             spots = next(place_gangs(self._occupancy, k, 1, Fit.BEST), None)
             if spots is not None:
-                self._placed[j] = Placed(k, spots)
+                self._placed[j] = self._occupancy.placed(k, spots)
                 return True
         return False
 

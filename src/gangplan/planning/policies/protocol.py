@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
@@ -83,5 +83,21 @@ class RoundPolicy(Protocol):
         Args:
             round_: what is there now.
             before: its own answer to the round before; None at first, and after a bare plan.
+        """
+        ...
+
+
+@runtime_checkable
+class Steady(Protocol):
+    """A policy that knows for how long it would change nothing."""
+
+    def steady_until(self, round_: Round) -> float:
+        """Until when it would keep all as it is, seconds since the epoch.
+
+        Asked after a round in which it kept everybody and started nobody; in the meantime nobody comes or
+        ends, no node fails or comes back, and no gate opens. ``round_.now`` where it cannot tell.
+
+        Args:
+            round_: what was there.
         """
         ...

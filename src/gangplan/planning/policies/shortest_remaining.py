@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import Instance
+from gangplan.model.verifier.gates import undisturbed
 from gangplan.planning.policies.in_order import attained, remaining, serve_in_order
 from gangplan.planning.policies.protocol import How
 
@@ -32,6 +33,11 @@ class ShortestRemaining:
         known = all(job.work_left is not None for job in round_.jobs)
         lease = 0.0 if known else round_.horizon_seconds
         return serve_in_order(round_, _rank, preempt=True, lease_seconds=lease)
+
+    def steady_until(self, round_: Round) -> float:
+        """For ever where times are known and everybody may be disturbed: who runs gets ahead of who waits."""
+        known = all(job.work_left is not None and not undisturbed(job, round_) for job in round_.jobs)
+        return math.inf if known else round_.now
 
 
 def _rank(instance: Instance, j: int) -> tuple[float, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.job import WHOLE_DEVICE, Job
-from gangplan.domain.plan import Action, Plan, RoundResult, VerdictKind
+from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult, VerdictKind
 from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError
 from gangplan.model.verifier.facts import round_facts
@@ -16,14 +17,14 @@ from gangplan.model.verifier.gates import closed_gates, counted_age
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.verify import verify
-from gangplan.planning.policies.protocol import RoundPolicy
+from gangplan.planning.policies.protocol import RoundPolicy, Steady
 from gangplan.planning.predict.predictor import Predictor, Ran
 from gangplan.planning.predict.traits import traits_of
 from gangplan.planning.rounds.advance import advanced, begun, counted, started, stopped
 from gangplan.planning.rounds.fair_self import Paces, completed, integrated, revised
-from gangplan.planning.rounds.history import Arrival, History
+from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.rounds.present import present_round
-from gangplan.planning.rounds.state import FairSelf, JobState, State, Totals
+from gangplan.planning.rounds.state import FairSelf, JobState, State
 from gangplan.planning.rounds.told import Telling, Told
 
 _STARTS = frozenset({Status.STARTED, Status.MOVED, Status.RESIZED})
@@ -39,11 +40,14 @@ class Settings:
     Attributes:
         telling: what policies are told of the work.
         most_rounds: after so many it ends, whoever is left; positive.
+        skip_steady: rounds in which nothing can change are passed without asking a policy that says so
+            (:class:`~gangplan.planning.policies.protocol.Steady`).
         predictor: what is known at the beginning of how long jobs run.
     """
 
     telling: Telling = Telling()
     most_rounds: int = 10_000
+    skip_steady: bool = True
     predictor: Predictor = Predictor()
 
 
@@ -56,6 +60,7 @@ class RoundRecord:
         round: what the policy saw.
         plan: what it decided.
         before, after: the world at its beginning and at its end.
+        rounds: how many it stands for: more than one where nothing could change in those after it.
     """
 
     number: int
@@ -63,6 +68,7 @@ class RoundRecord:
     plan: Plan
     before: State
     after: State
+    rounds: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +101,27 @@ def play(
     settings: Settings | None = None,
     *,
     on_round: Callable[[RoundRecord], None] | None = None,
+    begin: State | None = None,
 ) -> Played:
     """Play a history until all its jobs have ended, or for ``settings.most_rounds``.
 
-    Rounds in which nobody is there are skipped, and counted.
+    Rounds in which nobody is there are skipped, and counted. So are those in which nothing can change where
+    the policy says for how long that is; all is exact to the second all the same.
 
     Args:
         history: what is given.
         policy: who decides.
         settings: how it is played.
         on_round: called after every round that is not skipped.
+        begin: the world at the start of the round to go on with, of the same history, policy and settings;
+            None: the beginning.
 
     Raises:
         BrokenPlanError: a plan of the policy breaks a rule.
     """
     settings = settings or Settings()
     world = _World(history, policy, settings)
-    state = State(now=history.template.now, predictor=settings.predictor)
+    state = begin or State(now=history.template.now, predictor=settings.predictor)
     while state.totals.rounds < settings.most_rounds:
         state = world.skip(world.arrive(state))
         if not state.present:
@@ -138,6 +148,12 @@ class _World:
             for arrival in self._queue
         }
         self.paces = Paces(history)
+        self._failures: dict[str, list[Failure]] = {}
+        for failure in sorted(history.failures, key=lambda failure: failure.begins):
+            self._failures.setdefault(failure.node, []).append(failure)
+        turns = {time for failure in history.failures for time in (failure.begins, failure.ends)}
+        turns |= {node.drain_time for node in history.template.cluster.nodes if node.drain_time is not None}
+        self._turns = sorted(turns)
 
     def arrive(self, state: State) -> State:
         """Let in who is submitted by now."""
@@ -151,7 +167,7 @@ class _World:
         if not new:
             return state
         joined = {arrival.job.name: self._begun(arrival, state) for arrival in new}
-        return replace(state, jobs={**state.jobs, **joined}, arrived=state.arrived + len(new))
+        return replace(state, live={**state.live, **joined}, arrived=state.arrived + len(new))
 
     def _begun(self, arrival: Arrival, state: State) -> JobState:
         job, telling = arrival.job, self._settings.telling
@@ -167,16 +183,17 @@ class _World:
         empty = max(1, math.ceil((arrival - state.now) / self._length - _EDGE))
         empty = min(empty, self._settings.most_rounds - state.totals.rounds)
         totals = state.totals
-        totals = Totals(
-            totals.rounds + empty,
-            totals.skipped + empty,
-            totals.capacity + empty * self._length * self._history.devices,
+        totals = replace(
+            totals,
+            rounds=totals.rounds + empty,
+            skipped=totals.skipped + empty,
+            capacity=totals.capacity + empty * self._length * self._history.devices,
         )
         skipped = replace(state, now=self._start_of(totals.rounds), answer=None, totals=totals)
         return self.arrive(skipped) if totals.rounds < self._settings.most_rounds else skipped
 
     def step(self, state: State) -> RoundRecord:
-        """One round.
+        """One round, and those after it in which nothing can change.
 
         Raises:
             BrokenPlanError: the plan breaks a rule.
@@ -194,35 +211,76 @@ class _World:
         aside = _hopeless(answer)
         gates = closed_gates(round_)
         before = {job.name: job for job in round_.jobs}
-        jobs = dict(state.jobs)
-        for name in state.present:
+        rounds = self._rounds_alike(state, round_, plan)
+        seconds = rounds * self._length
+        live: dict[str, JobState] = {}
+        gone: dict[str, JobState] = {}
+        for name, was in state.live.items():
             outcome = verification.outcomes[name]
-            job = self._lived(state, name, outcome, actions.get(name))
-            job = self._accounted(job, state, name)
-            if state.jobs[name].running is None and name in gates:
-                job = self._kept_behind(job, before[name], state.now)
+            job = self._lived(state.now, seconds, name, was, outcome, actions.get(name))
+            job = self._accounted(job, was, state, seconds, name)
+            if was.running is None and name in gates:
+                job = self._kept_behind(job, before[name], state.now, seconds)
             elif name not in aside:
                 age = counted_age(before[name], state.now)
-                job = self._fair(job, before[name], facts.jobs[name].isolated, age)
-            jobs[name] = job
+                job = self._fair(job, before[name], facts.jobs[name].isolated, age, seconds)
+            (live if job.finished is None else gone)[name] = job
         totals = replace(
             state.totals,
-            rounds=state.totals.rounds + 1,
-            capacity=state.totals.capacity + self._length * _up(round_),
+            rounds=state.totals.rounds + rounds,
+            steady=state.totals.steady + rounds - 1,
+            capacity=state.totals.capacity + seconds * _up(round_),
         )
         after = State(
             now=self._start_of(totals.rounds),
-            jobs=jobs,
+            live=live,
+            ended={**state.ended, **gone} if gone else state.ended,
             arrived=state.arrived,
             answer=answer if isinstance(answer, RoundResult) else None,
             totals=totals,
-            predictor=self._learned(state, jobs),
+            predictor=self._learned(state, live | gone),
         )
-        return RoundRecord(state.totals.rounds, round_, plan, state, after)
+        return RoundRecord(state.totals.rounds, round_, plan, state, after, rounds)
 
-    def _lived(self, state: State, name: str, outcome: Outcome, action: Action | None) -> JobState:
-        """The job through this round: what is done to it, then what it does, then what befalls it."""
-        job, arrival, now, length = state.jobs[name], self._arrivals[name], state.now, self._length
+    def _rounds_alike(self, state: State, round_: Round, plan: Plan) -> int:
+        """This round and those after it that are the same: until something happens, or may be decided."""
+        policy, number = self._policy, state.totals.rounds
+        if (
+            not self._settings.skip_steady
+            or not isinstance(policy, Steady)
+            or self._settings.telling.told is Told.PREDICTED
+            or any(action.kind is not ActionKind.KEEP for action in plan.actions)
+        ):
+            return 1
+        until = min(policy.steady_until(round_), self._next(state, round_))
+        most = self._settings.most_rounds - number
+        if until == math.inf:
+            return most
+        tolerance = _EDGE * self._length
+        rounds = max(1, min(most, math.ceil((until - state.now) / self._length)))
+        while rounds > 1 and self._start_of(number + rounds - 1) >= until - tolerance:
+            rounds -= 1
+        return rounds
+
+    def _next(self, state: State, round_: Round) -> float:
+        """When something happens whatever is decided, if all is kept; seconds since the epoch."""
+        times = [job.gate.not_before for job in round_.jobs if job.gate.not_before is not None]
+        times = [time for time in times if time > state.now]
+        if state.arrived < len(self._queue):
+            times.append(self._queue[state.arrived].job.submit_time or 0.0)
+        place = bisect.bisect_right(self._turns, state.now)
+        times += self._turns[place : place + 1]
+        for name, job in state.live.items():
+            if job.throughput > 0:
+                left = (self._arrivals[name].work - job.done) / job.throughput
+                times.append(state.now + job.delay_left + left)
+        return min(times, default=math.inf)
+
+    def _lived(
+        self, now: float, length: float, name: str, job: JobState, outcome: Outcome, action: Action | None
+    ) -> JobState:
+        """The job through so many seconds: what is done to it, then what it does, then what befalls it."""
+        arrival = self._arrivals[name]
         job = counted(job, outcome.status, now, forced=outcome.forced)
         if outcome.status in _STOPS:
             job = stopped(job, self._held(name, job), now)
@@ -234,7 +292,7 @@ class _World:
             waited = replace(job.attended, waiting_seconds=job.attended.waiting_seconds + length)
             return replace(job, attended=waited)
         job = replace(job, throughput=outcome.throughput)
-        crash = self._crash(job, now)
+        crash = self._crash(job, now, length)
         seconds = length if crash is None else crash - now
         devices = self._held(name, job)
         job = advanced(job, arrival, devices, now, seconds)
@@ -248,12 +306,12 @@ class _World:
         )
         return stopped(replace(job, attended=attended), devices, crash)
 
-    def _accounted(self, job: JobState, state: State, name: str) -> JobState:
+    def _accounted(self, job: JobState, was: JobState, state: State, seconds: float, name: str) -> JobState:
         """The job with what the peers' measures need carried on."""
-        there = len(state.present)
-        seconds = self._length if job.finished is None else job.finished - state.now
+        there = len(state.live)
+        seconds = seconds if job.finished is None else job.finished - state.now
         share = self.paces.proportional(name, there)
-        alone = (job.run - state.jobs[name].run) / share if share > 0 else 0.0
+        alone = (job.run - was.run) / share if share > 0 else 0.0
         attended = replace(
             job.attended,
             contention_seconds=job.attended.contention_seconds + there * seconds,
@@ -261,23 +319,23 @@ class _World:
         )
         return replace(job, attended=attended)
 
-    def _kept_behind(self, job: JobState, seen: Job, now: float) -> JobState:
-        """The job after a round behind its gate: it did not contend, and this time does not count."""
+    def _kept_behind(self, job: JobState, seen: Job, now: float, seconds: float) -> JobState:
+        """The job after rounds behind its gate: it did not contend, and this time does not count."""
         begins = now if seen.gate.not_before is None else max(now, seen.gate.not_before)
-        return replace(job, held_seconds=job.held_seconds + max(0.0, now + self._length - begins))
+        return replace(job, held_seconds=job.held_seconds + max(0.0, now + seconds - begins))
 
-    def _fair(self, job: JobState, seen: Job, isolated: float, age: float) -> JobState:
-        """The job with its fair self a round older (decision 11)."""
-        arrival, length = self._arrivals[seen.name], self._length
+    def _fair(self, job: JobState, seen: Job, isolated: float, age: float, seconds: float) -> JobState:
+        """The job with its fair self so many seconds older (decision 11)."""
+        arrival = self._arrivals[seen.name]
         told, as_told = self._settings.telling.work(arrival), job.fair_as_told
         if seen.left_quantiles is not None:
             left = left_at(seen, self._history.template.policy.fairness_quantile)
             told = None if left is None else seen.work_done + left
             as_told = revised(as_told, told, isolated, age)
-        fair = integrated(job.fair, arrival.work, isolated, age, length)
+        fair = integrated(job.fair, arrival.work, isolated, age, seconds)
         if job.finished is not None:
-            fair = completed(fair, arrival.work, isolated, age + length)
-        return replace(job, fair=fair, fair_as_told=integrated(as_told, told, isolated, age, length))
+            fair = completed(fair, arrival.work, isolated, age + seconds)
+        return replace(job, fair=fair, fair_as_told=integrated(as_told, told, isolated, age, seconds))
 
     def _learned(self, state: State, jobs: Mapping[str, JobState]) -> Predictor:
         """What is known with those who have ended in this round, beside those who go on."""
@@ -304,14 +362,16 @@ class _World:
         milli = sum(placement.tasks * each.get(placement.group, 0) for placement in job.running.placements)
         return milli / WHOLE_DEVICE
 
-    def _crash(self, job: JobState, now: float) -> float | None:
-        """When the first of its nodes fails within this round; None: none does."""
+    def _crash(self, job: JobState, now: float, seconds: float) -> float | None:
+        """When the first of its nodes fails within so many seconds; None: none does."""
         assert job.running is not None
-        nodes = {placement.node for placement in job.running.placements}
+        if not self._failures:
+            return None
         times = [
-            max(now, failure.begins)
-            for failure in self._history.failures
-            if failure.node in nodes and now < failure.begins < now + self._length
+            failure.begins
+            for node in {placement.node for placement in job.running.placements}
+            for failure in self._failures.get(node, ())
+            if now < failure.begins < now + seconds
         ]
         return min(times, default=None)
 

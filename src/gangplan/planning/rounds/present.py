@@ -28,7 +28,7 @@ def present_round(
         paces: of the history.
     """
     template = history.template
-    jobs = tuple(_job(arrivals[name], state.jobs[name], state, telling, paces) for name in state.present)
+    jobs = tuple(_job(arrivals[name], job, state, telling, paces) for name, job in state.live.items())
     wanted = {group.profile for job in jobs for group in job.component.task_groups}
     down = {f.node for f in history.failures if f.begins <= state.now < f.ends}
     nodes = template.cluster.nodes

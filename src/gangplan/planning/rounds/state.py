@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import cast
 
 from gangplan.domain.job import Running, TaskPlacement
 from gangplan.domain.plan import RoundResult
@@ -124,11 +126,13 @@ class Totals:
     Attributes:
         rounds: how many there were, skipped ones included.
         skipped: rounds in which nobody was there, so that nothing could change.
+        steady: rounds in which somebody was there and nothing could change, so that nobody was asked.
         capacity: device-seconds that there were, on nodes that were up.
     """
 
     rounds: int = 0
     skipped: int = 0
+    steady: int = 0
     capacity: float = 0.0
 
 
@@ -138,7 +142,8 @@ class State:
 
     Attributes:
         now: seconds since the epoch.
-        jobs: everybody who has arrived, by name.
+        live: those who have arrived and not ended, by name.
+        ended: those who have ended; apart, so that a round costs what those who are there cost.
         arrived: how many of the history's arrivals, in order of submission, are among them.
         answer: what the policy answered last, from which it may take what it wants to remember: prices, its
             plan. None at first, and when it answered with a bare plan.
@@ -147,13 +152,19 @@ class State:
     """
 
     now: float
-    jobs: Mapping[str, JobState] = field(default_factory=lambda: _NOBODY)
+    live: Mapping[str, JobState] = field(default_factory=lambda: _NOBODY)
+    ended: Mapping[str, JobState] = field(default_factory=lambda: _NOBODY)
     arrived: int = 0
     answer: RoundResult | None = None
     totals: Totals = Totals()
     predictor: Predictor = Predictor()
 
     @property
+    def jobs(self) -> Mapping[str, JobState]:
+        """Everybody who has arrived, by name."""
+        return ChainMap(cast("dict[str, JobState]", self.live), cast("dict[str, JobState]", self.ended))
+
+    @property
     def present(self) -> tuple[str, ...]:
         """Names of the jobs that have arrived and not ended."""
-        return tuple(name for name, job in self.jobs.items() if job.finished is None)
+        return tuple(self.live)
