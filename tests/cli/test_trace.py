@@ -66,6 +66,16 @@ def test_pods_of_openb_are_a_trace_where_a_trace_is_asked_for(gangplan: Run, tmp
     assert "0.46" in shown.stdout
 
 
+def test_a_trace_like_another_is_drawn(gangplan: Run, table: Path, tmp_path: Path) -> None:
+    gangplan("import", "tiresias", table, "-o", tmp_path / "t.jsonl")
+    done = gangplan("trace", "fit", tmp_path / "t.jsonl", "--jobs", "7", "-o", tmp_path / "f.jsonl")
+    assert (done.returncode, done.stdout) == (0, "")
+    again = gangplan("trace", "fit", tmp_path / "t.jsonl", "--jobs", "7")
+    assert again.stdout == (tmp_path / "f.jsonl").read_text()
+    told = json.loads(gangplan("trace", "describe", tmp_path / "f.jsonl", "-o", "json").stdout)
+    assert (told["jobs"], told["header"]["name"]) == (7, "Tiresias, fitted, seed 0")
+
+
 def test_what_is_no_trace_is_said(gangplan: Run, table: Path) -> None:
     done = gangplan("trace", "describe", table)
     assert (done.returncode, done.stdout) == (INVALID_INPUT, "")

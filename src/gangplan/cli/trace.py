@@ -1,16 +1,17 @@
-"""``gangplan trace``: what is in a trace file."""
+"""``gangplan trace``: what is in a trace file, and others like it."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gangplan.cli.exits import explained
+from gangplan.cli.exits import explained, say
 from gangplan.cli.output import Format, print_document
 
-HELP = "Look at a trace file."
+HELP = "Look at a trace file, or draw others like it."
 
 
 @explained
@@ -39,4 +40,32 @@ def describe(
     print_document(document, output)
 
 
-VERBS = (describe,)
+@explained
+def fit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace (.jsonl, .jsonl.gz).")],
+    *,
+    jobs: Annotated[
+        int | None, typer.Option(help="How many to draw.", min=1, show_default="as many as it has")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all draws.", min=0)] = 0,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Trace file to write (.jsonl, .jsonl.gz).", show_default="standard output"
+        ),
+    ] = None,
+) -> None:
+    """Draw a trace with the arrivals, sizes, kinds and durations of another."""
+    from gangplan.planning.trace.fit import Fitted
+    from gangplan.planning.trace.lines import line_of, load, write_records
+
+    given = load(file)
+    drawn = Fitted(given).draw(jobs or len(given.jobs), seed)
+    if to is None:
+        sys.stdout.writelines(map(line_of, drawn))
+    else:
+        write_records(drawn, to)
+        say(f"wrote {to}")
+
+
+VERBS = (describe, fit)
