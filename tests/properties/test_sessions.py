@@ -119,20 +119,25 @@ class Histories(RuleBasedStateMachine):
         self.calls = SessionCalls(Sessions(self.store))
         self.rounds = SessionRounds(self.calls)
 
-    @initialize(nodes=st.sets(st.sampled_from(NODES), min_size=1))
-    def open(self, nodes: set[str]) -> None:
+    @initialize(
+        nodes=st.sets(st.sampled_from(NODES), min_size=1),
+        jobs=st.dictionaries(st.sampled_from(NAMES), st.integers(1, 4), min_size=2),
+    )
+    def open(self, nodes: set[str], jobs: dict[str, int]) -> None:
         self.store = self.make_store()
         self.restart()
         self.now = 1_000_000
         self.nodes = {name: self.node(name) for name in nodes}
-        self.jobs: dict[str, Any] = {}
+        self.jobs: dict[str, Any] = {name: self.job(name, jobs[name], 1.0) for name in jobs}
         self.flying: dict[str, tuple[str, plan_pb2.Action]] = {}
+        self.since: dict[tuple[str, str], int] = {}
         self.last: round_pb2.PlanRoundResponse | None = None
         self.sent: list[session_service_pb2.ApplyDeltaRequest] = []
         snapshot = round_pb2.PlanRoundRequest(accelerators=[{"name": "A"}])
         snapshot.now.seconds = self.now
         snapshot.round_length.seconds = ROUND_SECONDS
         snapshot.cluster.nodes.extend(self.nodes.values())
+        snapshot.jobs.extend(self.jobs.values())
         snapshot.parameters.pipeline = 3  # type: ignore[assignment]
         chunk = session_service_pb2.OpenSessionRequest(snapshot=snapshot)
         self.state = self.calls.open_session([chunk.SerializeToString()], "me").session
@@ -157,7 +162,7 @@ class Histories(RuleBasedStateMachine):
         self.state = self.calls.apply_delta(request).session
         self.sent.append(request)
 
-    @rule(name=st.sampled_from(NAMES), devices=st.integers(1, 4), weight=st.sampled_from([0.5, 1.0, 2.0]))
+    @rule(name=st.sampled_from(NAMES), devices=st.integers(1, 4), weight=st.sampled_from([0.5, 1.0, 50.0]))
     def change_job(self, name: str, devices: int, weight: float) -> None:
         """New, or changed while it waits; what runs keeps its shape."""
         job = self.job(name, devices, weight)
@@ -187,6 +192,13 @@ class Histories(RuleBasedStateMachine):
             self.delta(remove_nodes=[name])
         else:
             self.nodes[name].cordoned = not self.nodes[name].cordoned
+            self.delta(upsert_nodes=[self.nodes[name]])
+
+    @rule(name=st.sampled_from(NODES))
+    def break_or_mend_node(self, name: str) -> None:
+        """What runs on a broken one is evicted, forced."""
+        if name in self.nodes:
+            self.nodes[name].health = 1 if self.nodes[name].health == 2 else 2
             self.delta(upsert_nodes=[self.nodes[name]])
 
     @precondition(lambda self: self.sent)
@@ -248,12 +260,23 @@ class Histories(RuleBasedStateMachine):
         assert list(answer.verdicts) == list(whole[0].verdicts)
         if not advisory:
             self.last = answer
+            for job in [name for name in self.flying if self.is_void(name)]:
+                del self.flying[job]
             self.flying |= {
                 action.job: (answer.session.plan_id, action)
                 for action in whole[0].plan.actions
                 if action.kind != plan_pb2.ACTION_KIND_KEEP
                 and not (action.kind == plan_pb2.ACTION_KIND_EVICT and action.job in self.flying)
             }
+
+            self.since |= {
+                (plan_id, job): self.now
+                for job, (plan_id, _) in self.flying.items()
+                if plan_id == answer.session.plan_id
+            }
+
+    def is_void(self, name: str) -> bool:
+        return self.now > self.since[self.flying[name][0], name] + 2 * ROUND_SECONDS
 
     def check_seen(self, round_: Round) -> None:
         """The round is what the caller told, and what it was told to do as if it were under way."""
@@ -271,8 +294,20 @@ class Histories(RuleBasedStateMachine):
             told = self.jobs[job.name].HasField("running")
             if job.name not in self.flying:
                 assert (job.running is not None) == told
-            elif job.running is not None and not told:
-                _, action = self.flying[job.name]
+                continue
+            _, action = self.flying[job.name]
+            void = self.is_void(job.name)
+            if void:
+                assert (job.running is not None) == told
+                assert job.running is None or not job.running.stopping
+            elif action.kind == plan_pb2.ACTION_KIND_EVICT:
+                assert job.running is not None
+                assert job.running.stopping
+            elif action.kind == plan_pb2.ACTION_KIND_PLACE and not action.depends_on:
+                assert job.running is not None
+            if void:
+                continue
+            if job.running is not None and not told:
                 assert [place.node for place in job.running.placements] == [
                     place.node for place in action.placements
                 ]
@@ -280,7 +315,20 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.flying)
     @rule(data=st.data(), outcome=st.sampled_from(["DONE", "REFUSED", "EXPIRED"]))
     def report(self, data: st.DataObject, outcome: str) -> None:
-        name = data.draw(st.sampled_from(sorted(self.flying)))
+        self.say(data.draw(st.sampled_from(sorted(self.flying))), outcome)
+
+    @rule(later=st.integers(0, ROUND_SECONDS), stops=st.booleans())
+    def plan_and_do(self, later: int, stops: bool) -> None:  # noqa: FBT001
+        """A round as a caller should play it; sometimes it does the stops only."""
+        self.plan(later, short=False, advisory=False)
+        first = sorted(
+            self.flying, key=lambda name: (self.flying[name][1].kind != plan_pb2.ACTION_KIND_EVICT, name)
+        )
+        for name in first:
+            if not stops or self.flying[name][1].kind == plan_pb2.ACTION_KIND_EVICT:
+                self.say(name, "DONE")
+
+    def say(self, name: str, outcome: str) -> None:
         plan_id, action = self.flying[name]
         request = session_service_pb2.ReportOutcomesRequest(
             session_id=self.state.session_id,
