@@ -8,7 +8,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from gangplan.domain.round import Round
@@ -428,4 +428,6 @@ class HistoriesOnDisk(Histories):
 
 
 TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=settings().max_examples // 2, stateful_step_count=30)
 TestHistoriesOnDisk = HistoriesOnDisk.TestCase
+TestHistoriesOnDisk.settings = settings(max_examples=settings().max_examples // 5, stateful_step_count=30)
