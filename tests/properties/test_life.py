@@ -1,7 +1,8 @@
 """A life of rounds: jobs come, end and change weight, nodes fail, plans are applied; then nothing moves.
 
 Legality is judged by the verifier on every plan (P6), claims are handed on while a plan is under way (P8),
-and after all that five more rounds with the clock frozen disrupt nobody (P7).
+promises are kept while their nodes are up (P17), and after all that five more rounds with the clock frozen
+disrupt nobody (P7).
 """
 
 from __future__ import annotations
@@ -31,17 +32,28 @@ def voluntary(result: RoundResult) -> list[str]:
     return [a.job for a in result.plan.actions if a.kind in DISRUPTIONS and a.forced is None]
 
 
+def waiting(round_: Round) -> set[str]:
+    return {job.name for job in round_.jobs if job.running is None}
+
+
 class Life(RuleBasedStateMachine):
     """One cluster of three nodes, and what happens to it."""
 
     def __init__(self) -> None:
         super().__init__()
         nodes = [node("a", "H", 4), node("b", "H", 4), node("c", "A", 2)]
-        policy = Policy(fairness_power=0.0, minimum_run_seconds=LENGTH)
+        policy = Policy(
+            fairness_power=0.0,
+            minimum_run_seconds=LENGTH,
+            promise_after_seconds=2 * LENGTH,
+            longest_run_seconds=4 * LENGTH,
+        )
         self.round: Round = round_of(
             nodes, [], types={"H": 1.0, "A": 0.5}, now=1e6, round_seconds=LENGTH, policy=policy
         )
         self.number = 0
+        self.failed: set[str] = set()
+        """Nodes that have failed: what was promised there is no more."""
 
     @rule(
         gpus=st.sampled_from((1, 2, 4, 8)),
@@ -67,6 +79,7 @@ class Life(RuleBasedStateMachine):
     def fail_or_mend_a_node(self, pick: int) -> None:
         nodes = list(self.round.cluster.nodes)
         sick = nodes[pick].health is NodeHealth.UNHEALTHY
+        self.failed.add(nodes[pick].name)
         nodes[pick] = replace(nodes[pick], health=NodeHealth.HEALTHY if sick else NodeHealth.UNHEALTHY)
         self.round = replace(self.round, cluster=replace(self.round.cluster, nodes=tuple(nodes)))
 
@@ -79,7 +92,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(in_flight=st.booleans())
     def plan(self, *, in_flight: bool) -> None:
-        """Plan and apply; or see the plan under way first, and what becomes of its claims."""
+        """Plan and apply; or see the plan under way first, and what becomes of its claims and promises."""
         result = planned(self.round)
         assert verify(self.round, result.plan).violations == ()
         if in_flight:
@@ -88,11 +101,20 @@ class Life(RuleBasedStateMachine):
             for claim in result.plan.claims:
                 if claim.expires_at > self.round.now:
                     assert again[claim.job].placements == claim.placements
+        starts = {a.job: a for a in result.plan.actions if a.kind is ActionKind.PLACE}
+        for promise in self.round.reservations:
+            if self.failed.isdisjoint(placement.node for placement in promise.placements):
+                start = starts.get(promise.job)
+                late = promise.latest_start < self.round.now + LENGTH
+                assert start is not None or not late or promise.job not in waiting(self.round)
+                if start is not None and start.not_before is not None:
+                    assert start.not_before <= promise.latest_start
         after = apply(self.round, result.plan)
         for earlier, later in zip(self.round.jobs, after.jobs, strict=True):
             if earlier.running and later.running is None and earlier.name in voluntary(result):
                 assert self.round.now >= (earlier.running.started_at or 0.0) + LENGTH
-        self.round = replace(after, now=after.now + LENGTH, claims=())
+        still = tuple(p for p in after.reservations if p.job in waiting(after))
+        self.round = replace(after, now=after.now + LENGTH, claims=(), reservations=still)
 
     def teardown(self) -> None:
         first = planned(self.round)

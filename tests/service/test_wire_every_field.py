@@ -46,6 +46,8 @@ def full_request() -> PlanRoundRequest:
     action = request.previous_plan.actions.add(action_id="a0", kind="ACTION_KIND_MIGRATE", job="train")
     action.placements.add(group="trainer", node="n0", tasks=1, devices=[0, 1])
     action.preconditions.add(kind="Node", name="n0", revision="41")
+    action.reservation.CopyFrom(request.reservations[0])
+    request.outlook.reservations[0].placements.add(group="trainer", node="n0", tasks=1, devices=[0, 1])
     request.parameters.steps.programmes.add(options=7, share=0.5)
     claim = request.previous_plan.claims.add(job="wait", freed_by=["a0"])
     claim.placements.add(group="worker", node="n0", tasks=1, devices=[3])
@@ -293,9 +295,9 @@ def test_unknown_fields_are_refused_where_they_are() -> None:
 
 def test_planned_names_are_those_that_are_marked() -> None:
     names = planned_names()
-    assert "gangplan.v1.PlanRoundRequest.reservations" in names
+    assert "gangplan.v1.PlanRoundRequest.reservations" not in names
     assert "gangplan.v1.PlanRoundRequest.warm_start" not in names
-    assert "gangplan.v1.ActionKind.ACTION_KIND_RESERVE" in names
+    assert "gangplan.v1.TaintEffect.TAINT_EFFECT_PREFER_NO_SCHEDULE" in names
     assert "gangplan.v1.Action.expires_at" in names
     assert "gangplan.v1.DeadlineKind.DEADLINE_KIND_STRICT" not in names
     assert "gangplan.v1.Job.name" not in names
@@ -313,7 +315,6 @@ def test_planned_fields_of_a_plan_to_validate_are_refused() -> None:
     with pytest.raises(InvalidInputError) as raised:
         read_validate_plan_request(request)
     assert {violation.field for violation in raised.value.violations} == {
-        "plan.actions[0].kind",
         "plan.actions[0].expires_at",
         "plan.groups[0].action_ids",
         "round.parameters.memory_limit_bytes",

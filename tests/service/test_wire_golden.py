@@ -192,6 +192,9 @@ EVERYTHING = Round(
         ),
     ),
     policy=Policy(
+        promise_after_seconds=1800.0,
+        promise_quantile=0.9,
+        longest_run_seconds=86_400.0,
         size_exponent=0.9,
         fairness_power=1.5,
         fairness_forms={FairnessForm.LOG: 1.0},
@@ -215,6 +218,10 @@ EVERYTHING = Round(
     ),
     outlook=OUTLOOK,
     claims=(Claim("wait", (TaskPlacement("worker", "n0", 1, (5,)),), NOW + 300, ("gone",)),),
+    reservations=(
+        Reservation("wait", None, NOW + 900, NOW + 4500, None, (TaskPlacement("worker", "n0", 1, (4,)),)),
+        Reservation("gone", "rack-0", NOW + 600, NOW + 1200, 60.0),
+    ),
 )
 
 PARAMETERS = PlanParameters("round-1", 2.5, "full", "highs", 7, 1e-4, 1000, 2, look_ahead_share=0.25)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gangplan.domain.job import TaskPlacement
+
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A promise of capacity (decision 19).
+    """A promise of capacity (decision 19); without a place it is a wish for one.
 
     Attributes:
         job: name of the job that it is made to.
@@ -19,6 +21,7 @@ class Reservation:
         latest_start: seconds since the epoch; the latest start that is promised.
         expires_at: seconds since the epoch; it is void after.
         duration_seconds: for how long the capacity is held; None: until the job is done.
+        placements: the place that is kept. Empty: a wish, for which an answer finds a place, or none by then.
     """
 
     job: str
@@ -26,6 +29,7 @@ class Reservation:
     latest_start: float
     expires_at: float
     duration_seconds: float | None = None
+    placements: tuple[TaskPlacement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from gangplan.domain.job import TaskPlacement
-from gangplan.domain.outlook import Outlook
+from gangplan.domain.outlook import Outlook, Reservation
 
 _NO_VALUES: Mapping[str, float] = MappingProxyType({})
 
@@ -27,7 +27,7 @@ class ActionKind(Enum):
     EVICT = "EVICT"
     """A running job stops and waits."""
     RESERVE = "RESERVE"
-    """A promise of capacity; not made yet."""
+    """A waiting job is promised a place, from a time on (decision 19)."""
 
 
 class ForcedReason(Enum):
@@ -41,6 +41,8 @@ class ForcedReason(Enum):
     DEVICE_LOST_TO_OTHERS = "DEVICE_LOST_TO_OTHERS"
     GANG_BROKEN = "GANG_BROKEN"
     STOPPING = "STOPPING"
+    PROMISE_DUE = "PROMISE_DUE"
+    """It holds what is promised to another, and that is due; it gives notice as in a stop by choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Action:
         preconditions: revisions of the objects that were read.
         not_before: seconds since the epoch; it does not start before, since the stops that it waits for give
             notice. None: as soon as those have happened.
+        reservation: for RESERVE: the promise, with its place. The caller hands it back with every round until
+            the job runs or the promise expires.
     """
 
     id: str
@@ -87,6 +91,7 @@ class Action:
     cost_by_term: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
     preconditions: tuple[Precondition, ...] = ()
     not_before: float | None = None
+    reservation: Reservation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,8 @@ class Verdict:
             job placed; None when unknown.
         earliest_start: seconds since the epoch; the look-ahead's estimate, not before the next round; None
             when unknown.
+        latest_start: seconds since the epoch; it starts by then whatever arrives, under the conditions that
+            :mod:`gangplan.engine.wait_bound` lists; None: nothing bounds its wait.
     """
 
     job: str
@@ -162,6 +169,7 @@ class Verdict:
     shortfall: int | None = None
     regret: float | None = None
     earliest_start: float | None = None
+    latest_start: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,13 @@ class Policy:
             None is unlimited.
         hysteresis: share by which what a job is worth may be misjudged: disruptions must pay even if all that
             their jobs are worth, before and after, is off by so much to their disadvantage (decision 14).
+        promise_after_seconds: a job that has waited for so long and has never run is promised a place, the
+            oldest first, so that its wait is bounded whatever arrives; None: no promise is made for age.
+        promise_quantile: probability, above 0 and below 1, at which promises read a predicted work left: who
+            must be gone by then, is gone so often.
+        longest_run_seconds: a job that may not be paused is not started unless it is sure to run no longer,
+            as far as ``promise_quantile`` is sure, however it is placed; nor is any that gives longer notice
+            of a stop. None: no limit.
         tiers: most important first: each tier's weighted count of jobs that run is made as large as can be,
             and fixed within its tolerance, before anything below counts. Classes in no tier come after all.
         reference_host: CPU and memory that go with one reference device; sizes CPU-only jobs.
@@ -107,5 +114,8 @@ class Policy:
     minimum_run_seconds: float = 0.0
     disruption_limit_per_job_hour: int | None = None
     hysteresis: float = 0.05
+    promise_after_seconds: float | None = None
+    promise_quantile: float = 0.95
+    longest_run_seconds: float | None = None
     tiers: tuple[Tier, ...] = ()
     reference_host: Resources = Resources(cpu_milli=8_000, memory_bytes=64 * 2**30)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gangplan.domain.cluster import AcceleratorType, Cluster
 from gangplan.domain.job import Job, ThroughputProfile
-from gangplan.domain.outlook import Outlook
+from gangplan.domain.outlook import Outlook, Reservation
 from gangplan.domain.plan import Claim
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
@@ -28,6 +28,8 @@ class Round:
         profiles: shared throughput profiles.
         policy: weights and limits.
         claims: those of the last plan that are not fulfilled yet; each keeps its place for its job.
+        reservations: promises of earlier rounds, each of which keeps its place for its job from a time on;
+            and wishes for promises, which have no place yet.
         outlook: what this round should give each job (decision 31); None: each round on its own.
     """
 
@@ -42,3 +44,4 @@ class Round:
     policy: Policy = Policy()
     claims: tuple[Claim, ...] = ()
     outlook: Outlook | None = None
+    reservations: tuple[Reservation, ...] = ()

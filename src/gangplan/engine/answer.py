@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from gangplan.domain.plan import (
@@ -19,9 +19,11 @@ from gangplan.domain.plan import (
 from gangplan.domain.round import Round
 from gangplan.engine.exact import Exact
 from gangplan.engine.judge import Candidate, Judge
+from gangplan.engine.make_promises import with_promises
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.stages import Staged, tiers_of
 from gangplan.engine.take_back import TakenBack
+from gangplan.engine.wait_bound import latest_starts
 from gangplan.model.words.explain import explain, not_attempted
 from gangplan.model.words.notices import notices
 from gangplan.twins import twin_maker
@@ -54,14 +56,17 @@ def answer(
             verdicts = not_attempted(judge.instance, best.assignment)
         else:
             verdicts = explain(judge.instance, best.assignment, finished=finished)
+    with judge.budget.phase("promises"):
+        plan = with_promises(judge, best, _priced(best))
+        latest = latest_starts(judge.instance, plan, best.verification.outcomes)
     details = [exact.detail, *judge.remarks, *(f"rejected {rejected}" for rejected in judge.rejected)]
     if taken_back.bundles:
         details.append(
             f"took back {taken_back.actions} disruptions in {taken_back.bundles} bundles without proved gain"
         )
     return RoundResult(
-        plan=_priced(best),
-        verdicts=_dated(verdicts, judge.instance.round),
+        plan=plan,
+        verdicts=_dated(verdicts, judge.instance.round, latest),
         notices=notices(judge.instance),
         quality=quality,
         reason=TerminationReason.OPTIMAL if optimal else TerminationReason.FEASIBLE,
@@ -106,7 +111,7 @@ def interim(
     verdicts = not_attempted(judge.instance, candidate.assignment)
     return RoundResult(
         plan=_priced(candidate),
-        verdicts=_dated(verdicts, judge.instance.round),
+        verdicts=_dated(verdicts, judge.instance.round, {}),
         notices=(),
         quality=quality,
         reason=TerminationReason.OPTIMAL
@@ -123,8 +128,10 @@ def interim(
     )
 
 
-def _dated(verdicts: Iterable[Verdict], round_: Round) -> tuple[Verdict, ...]:
-    """With the outlook's estimate of when each job starts, not before the next round."""
+def _dated(verdicts: Iterable[Verdict], round_: Round, latest: Mapping[str, float]) -> tuple[Verdict, ...]:
+    """With the outlook's estimate of each start, not before the next round, and the latest start."""
+    if latest:
+        verdicts = [replace(verdict, latest_start=latest.get(verdict.job)) for verdict in verdicts]
     if round_.outlook is None:
         return tuple(verdicts)
     starts = {entry.job: entry.estimated_start for entry in round_.outlook.jobs}

@@ -17,7 +17,7 @@ def apply(round_: Round, plan: Plan) -> Round:
 
     A kept job stays as it is; one that starts, moves or is resized runs since now and has lost nothing; one
     that is evicted waits; who was disturbed by choice remembers it. Work done, fair progress and everything
-    else are as before.
+    else are as before. Promises that the plan makes are added to those of the round.
 
     Args:
         round_: the round.
@@ -30,11 +30,13 @@ def apply(round_: Round, plan: Plan) -> Round:
     unknown = actions.keys() - {job.name for job in round_.jobs}
     if unknown:
         raise KeyError(f"not jobs of the round: {sorted(unknown)}")
-    return replace(round_, jobs=tuple(_after(job, actions.get(job.name), round_.now) for job in round_.jobs))
+    made = tuple(action.reservation for action in plan.actions if action.reservation is not None)
+    jobs = tuple(_after(job, actions.get(job.name), round_.now) for job in round_.jobs)
+    return replace(round_, jobs=jobs, reservations=(*round_.reservations, *made))
 
 
 def _after(job: Job, action: Action | None, now: float) -> Job:
-    if action is None or action.kind is ActionKind.KEEP:
+    if action is None or action.kind in (ActionKind.KEEP, ActionKind.RESERVE):
         return job
     if action.forced is None and action.kind is not ActionKind.PLACE:
         job = replace(job, disrupted_at=(*job.disrupted_at, now))

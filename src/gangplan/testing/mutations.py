@@ -20,6 +20,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
+from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
 from gangplan.domain.policy import Tier
 from gangplan.domain.queue import Queue
@@ -194,6 +195,64 @@ def _claimed_elsewhere(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]
             alone = all(a.kind is ActionKind.KEEP for a in without)
             if alone:
                 yield replace(round_, claims=(claim,)), replace(plan, actions=without)
+
+
+@breaks("gate.run-limit")
+def _runs_too_long(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    short = replace(round_, policy=replace(round_.policy, longest_run_seconds=1.0))
+    for action in plan.actions:
+        if action.kind is ActionKind.PLACE:
+            rigid = replace(_jobs(round_)[action.job].capabilities, pausable=False)
+            yield _job(short, action.job, capabilities=rigid, work_left=None, left_quantiles=None), plan
+            yield _job(short, action.job, checkpoint_seconds=2.0), plan
+
+
+@breaks("promise.delayed")
+def _in_the_way_of_a_promise(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    """Another job is promised the place where one starts that will not be gone by then."""
+    for action in plan.actions:
+        if action.kind is ActionKind.PLACE and not any(p.shares for p in action.placements):
+            twin = replace(_jobs(round_)[action.job], name="promised")
+            soon = Reservation(
+                "promised", None, round_.now - 1.0, round_.now + 9e3, placements=action.placements
+            )
+            yield replace(round_, jobs=(*round_.jobs, twin), reservations=(soon,)), plan
+
+
+def _promise(round_: Round, plan: Plan, **fields: Any) -> Iterator[Plan]:
+    """The plan with a RESERVE in place of every PLACE, each alone."""
+    for action in plan.actions:
+        if action.kind is ActionKind.PLACE and not any(p.shares for p in action.placements):
+            late = round_.now + 1e9
+            promise = Reservation(action.job, None, late, late, placements=action.placements)
+            reserve = Action("r", ActionKind.RESERVE, action.job, reservation=replace(promise, **fields))
+            yield replace(plan, actions=(*(a for a in plan.actions if a is not action), reserve))
+
+
+@breaks("promise.malformed")
+def _no_promise(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for promising in _promise(round_, plan, job="another"):
+        yield round_, promising
+    for promising in _promise(round_, plan, placements=()):
+        yield round_, promising
+    for promising in _promise(round_, plan, expires_at=0.0):
+        yield round_, promising
+    for action in plan.actions:
+        if action.kind is ActionKind.KEEP:
+            promise = Reservation(action.job, None, round_.now, round_.now, placements=action.placements)
+            yield round_, _with(plan, action, reservation=promise)
+
+
+@breaks("promise.not-kept")
+def _empty_promise(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    """A place that is promised to another already, or is closed."""
+    for promising in _promise(round_, plan):
+        promise = promising.actions[-1].reservation
+        assert promise is not None
+        twin = replace(_jobs(round_)[promise.job], name="promised")
+        other = replace(promise, job="promised")
+        yield replace(round_, jobs=(*round_.jobs, twin), reservations=(other,)), promising
+        yield _node(round_, promise.placements[0].node, cordoned=True), promising
 
 
 @breaks("tier.floor")

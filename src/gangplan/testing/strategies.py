@@ -41,7 +41,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.domain.outlook import JobOutlook, Outlook
+from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
 from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.quantiles import Quantiles
@@ -145,6 +145,7 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
         policy=policy,
         outlook=_outlook(d, jobs, round_seconds) if d.chance(30) else None,
         claims=_claims(d, world, jobs),
+        reservations=_reservations(d, nodes, jobs, round_seconds),
     )
 
 
@@ -337,6 +338,8 @@ def _policy(d: _Draw) -> Policy:
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
         disruption_limit_per_job_hour=d.one((None, None, None, None, None, 1)),
         hysteresis=d.one((0.05, 0.05, 0.0)),
+        promise_after_seconds=d.one((None, None, None, None, None, 60.0)),
+        longest_run_seconds=d.one((None, None, None, None, None, None, 3_000.0)),
         reference_host=Resources(8_000, 64 * GIB),
     )
 
@@ -662,6 +665,45 @@ def _claims(d: _Draw, world: _World, jobs: Sequence[Job]) -> tuple[Claim, ...]:
             placements.append(TaskPlacement(group.name, room.node.name, tasks, tuple(mine)))
         claims.append(Claim(job.name, tuple(placements), NOW + d.one((600.0, 60.0, 0.0)), ("evict/gone",)))
     return tuple(claims)
+
+
+def _reservations(
+    d: _Draw, nodes: Sequence[Node], jobs: Sequence[Job], round_seconds: float
+) -> tuple[Reservation, ...]:
+    """Now and then promises to waiting jobs, on nodes that others mostly hold now; some are wishes only."""
+    found: list[Reservation] = []
+    for job in jobs:
+        if not d.chance(10 if job.running is None else 2):
+            continue
+        latest = NOW + round_seconds * d.one((4.0, 1.0, 12.0, 0.5, -1.0))
+        expires = latest + d.one((3600.0, 0.0))
+        places = () if d.chance(15) else _promised_place(d, nodes, job)
+        found.append(Reservation(job.name, None, latest, expires, placements=places))
+    return tuple(found)
+
+
+def _promised_place(d: _Draw, nodes: Sequence[Node], job: Job) -> tuple[TaskPlacement, ...]:
+    """A place for all tasks of a job, node after node from one on, whoever holds it now."""
+    first = d.number((0, len(nodes) - 1))
+    order = [*nodes[first:], *nodes[:first]]
+    free = {node.name: sorted(node.usable_devices) for node in order}
+    counts = {node.name: node.usable_device_count for node in order}
+    found: list[TaskPlacement] = []
+    for group in job.component.task_groups:
+        left = d.one(group.allowed_counts)
+        for node in order:
+            each = group.devices_per_task
+            if each and group.accelerator_types and node.accelerator_type not in group.accelerator_types:
+                continue
+            tasks = min(left, counts[node.name] // each) if each else left
+            if tasks:
+                exact = node.device_reporting is DeviceReporting.EXACT
+                mine = free[node.name][: tasks * each] if exact else []
+                free[node.name] = free[node.name][len(mine) :]
+                counts[node.name] -= tasks * each
+                found.append(TaskPlacement(group.name, node.name, tasks, tuple(mine)))
+                left -= tasks
+    return tuple(found)
 
 
 def _part(room: _Room, group: TaskGroup, milli: int) -> int | None:

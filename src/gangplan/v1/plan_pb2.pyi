@@ -41,7 +41,7 @@ class _ActionKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ActionKind
     ACTION_KIND_EVICT: _ActionKind.ValueType  # 5
     """It stops and waits."""
     ACTION_KIND_RESERVE: _ActionKind.ValueType  # 6
-    """Planned. Capacity is promised to it."""
+    """It waits, and is promised a place from a time on: hand the promise back with every request until it runs."""
 
 class ActionKind(_ActionKind, metaclass=_ActionKindEnumTypeWrapper):
     """ActionKind is what is done to a job."""
@@ -59,7 +59,7 @@ ACTION_KIND_RESIZE: ActionKind.ValueType  # 4
 ACTION_KIND_EVICT: ActionKind.ValueType  # 5
 """It stops and waits."""
 ACTION_KIND_RESERVE: ActionKind.ValueType  # 6
-"""Planned. Capacity is promised to it."""
+"""It waits, and is promised a place from a time on: hand the promise back with every request until it runs."""
 Global___ActionKind: _TypeAlias = ActionKind  # noqa: Y015
 
 class _ForcedReason:
@@ -86,6 +86,8 @@ class _ForcedReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ForcedRe
     """Its placement is not one that the job allows: a group or a task is missing, or devices do not match."""
     FORCED_REASON_STOPPING: _ForcedReason.ValueType  # 8
     """It is being stopped already."""
+    FORCED_REASON_PROMISE_DUE: _ForcedReason.ValueType  # 9
+    """It holds what is promised to another, and the promise is due. It gives notice, as in a stop by choice."""
 
 class ForcedReason(_ForcedReason, metaclass=_ForcedReasonEnumTypeWrapper):
     """ForcedReason is why the planner had no choice. Forced actions cost no churn."""
@@ -108,6 +110,8 @@ FORCED_REASON_GANG_BROKEN: ForcedReason.ValueType  # 7
 """Its placement is not one that the job allows: a group or a task is missing, or devices do not match."""
 FORCED_REASON_STOPPING: ForcedReason.ValueType  # 8
 """It is being stopped already."""
+FORCED_REASON_PROMISE_DUE: ForcedReason.ValueType  # 9
+"""It holds what is promised to another, and the promise is due. It gives notice, as in a stop by choice."""
 Global___ForcedReason: _TypeAlias = ForcedReason  # noqa: Y015
 
 @_typing.final
@@ -236,7 +240,7 @@ class Action(_message.Message):
 
     @_builtins.property
     def reservation(self) -> Global___Reservation:
-        """Planned. For RESERVE: the promise."""
+        """For RESERVE: the promise, with its placements."""
 
     def __init__(
         self,
@@ -363,7 +367,11 @@ Global___Claim: _TypeAlias = Claim  # noqa: Y015
 
 @_typing.final
 class Reservation(_message.Message):
-    """Reservation is a promise of capacity."""
+    """Reservation is a promise of capacity. With placements nothing starts on its nodes that is not sure to be gone by latest_start, or
+    that may not be paused then with notice; the job starts there as soon as the place is free, and who still holds it in the last
+    round before latest_start is stopped for it. Without placements it is a wish: the answer has a RESERVE action if there is a place
+    by latest_start.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -372,6 +380,7 @@ class Reservation(_message.Message):
     LATEST_START_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
+    PLACEMENTS_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Name of the job that it is made to."""
     domain: _builtins.str
@@ -388,6 +397,10 @@ class Reservation(_message.Message):
     def duration(self) -> _duration_pb2.Duration:
         """For how long the capacity is held. Unset: until the job is done."""
 
+    @_builtins.property
+    def placements(self) -> _containers.RepeatedCompositeFieldContainer[_job_pb2.TaskPlacement]:
+        """The place that is kept. A promise whose job runs, that has expired, or with a node that is gone is void. Empty: a wish."""
+
     def __init__(
         self,
         *,
@@ -396,10 +409,11 @@ class Reservation(_message.Message):
         latest_start: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         duration: _duration_pb2.Duration | None = ...,
+        placements: _abc.Iterable[_job_pb2.TaskPlacement] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration", "expires_at", b"expires_at", "latest_start", b"latest_start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "duration", b"duration", "expires_at", b"expires_at", "job", b"job", "latest_start", b"latest_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "duration", b"duration", "expires_at", b"expires_at", "job", b"job", "latest_start", b"latest_start", "placements", b"placements"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -95,6 +95,7 @@ class Policy(_message.Message):
     REFERENCE_HOST_FIELD_NUMBER: _builtins.int
     TIERS_FIELD_NUMBER: _builtins.int
     OVERRIDES_FIELD_NUMBER: _builtins.int
+    PROMISES_FIELD_NUMBER: _builtins.int
     PRESET_FIELD_NUMBER: _builtins.int
     preset: _builtins.str
     """Name of a preset, as GetCapabilities lists them: what is unset here has its value there. Empty: the defaults."""
@@ -122,6 +123,10 @@ class Policy(_message.Message):
     def overrides(self) -> _containers.RepeatedCompositeFieldContainer[Global___PolicyOverride]:
         """Planned. Policies that hold in place of this one for part of the cluster."""
 
+    @_builtins.property
+    def promises(self) -> Global___PromisePolicy:
+        """Promises to jobs that wait. Unset: none are made for age."""
+
     def __init__(
         self,
         *,
@@ -130,11 +135,12 @@ class Policy(_message.Message):
         reference_host: _resources_pb2.Resources | None = ...,
         tiers: _abc.Iterable[Global___Tier] | None = ...,
         overrides: _abc.Iterable[Global___PolicyOverride] | None = ...,
+        promises: Global___PromisePolicy | None = ...,
         preset: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "reference_host", b"reference_host", "terms", b"terms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "promises", b"promises", "reference_host", b"reference_host", "terms", b"terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "overrides", b"overrides", "preset", b"preset", "reference_host", b"reference_host", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "overrides", b"overrides", "preset", b"preset", "promises", b"promises", "reference_host", b"reference_host", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -702,6 +708,48 @@ class ChurnLimits(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__hysteresis) -> _WhichOneofReturnType__hysteresis | None: ...
 
 Global___ChurnLimits: _TypeAlias = ChurnLimits  # noqa: Y015
+
+@_typing.final
+class PromisePolicy(_message.Message):
+    """PromisePolicy bounds how long a job waits, whatever arrives."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AFTER_FIELD_NUMBER: _builtins.int
+    WORK_QUANTILE_FIELD_NUMBER: _builtins.int
+    LONGEST_RUN_FIELD_NUMBER: _builtins.int
+    work_quantile: _builtins.float
+    """Probability at which promises read a predicted work left, above 0 and below 1: who must be gone by then, is gone so often.
+    Unset: 0.95.
+    """
+    @_builtins.property
+    def after(self) -> _duration_pb2.Duration:
+        """A job that has waited for so long, and has never run, is promised a place, the oldest first. Unset: none is, and nothing bounds
+        a wait.
+        """
+
+    @_builtins.property
+    def longest_run(self) -> _duration_pb2.Duration:
+        """A job that may not be paused is not started unless it is sure to run no longer than this, however it is placed, nor is any that
+        gives longer notice of a stop: it has HELD_BY_POLICY with code RUN_LIMIT. Above 0. Unset: no limit, and no bound on a wait.
+        """
+
+    def __init__(
+        self,
+        *,
+        after: _duration_pb2.Duration | None = ...,
+        work_quantile: _builtins.float | None = ...,
+        longest_run: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_work_quantile", b"_work_quantile", "after", b"after", "longest_run", b"longest_run", "work_quantile", b"work_quantile"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_work_quantile", b"_work_quantile", "after", b"after", "longest_run", b"longest_run", "work_quantile", b"work_quantile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__work_quantile: _TypeAlias = _typing.Literal["work_quantile"]  # noqa: Y015
+    _WhichOneofArgType__work_quantile: _TypeAlias = _typing.Literal["_work_quantile", b"_work_quantile"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__work_quantile) -> _WhichOneofReturnType__work_quantile | None: ...
+
+Global___PromisePolicy: _TypeAlias = PromisePolicy  # noqa: Y015
 
 @_typing.final
 class Tier(_message.Message):

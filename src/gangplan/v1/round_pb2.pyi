@@ -121,7 +121,7 @@ class PlanRoundRequest(_message.Message):
 
     @_builtins.property
     def reservations(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.Reservation]:
-        """Planned. Promises made in earlier rounds."""
+        """Promises made in earlier rounds, and wishes for new ones, e.g. an outlook's. Those for jobs that are not in the round are void."""
 
     @_builtins.property
     def outlook(self) -> _outlook_pb2.Outlook:

@@ -85,6 +85,7 @@ class Verdict(_message.Message):
     CONFLICT_SET_FIELD_NUMBER: _builtins.int
     COUNTERFACTUALS_FIELD_NUMBER: _builtins.int
     EARLIEST_START_FIELD_NUMBER: _builtins.int
+    LATEST_START_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Name of the job."""
     kind: Global___VerdictKind.ValueType
@@ -113,6 +114,12 @@ class Verdict(_message.Message):
     def earliest_start(self) -> _timestamp_pb2.Timestamp:
         """Estimate of its earliest start by the outlook that the round follows, not before the next round. Unset: unknown."""
 
+    @_builtins.property
+    def latest_start(self) -> _timestamp_pb2.Timestamp:
+        """It starts by then whatever arrives, if nodes and estimates hold: the promise that was made to it, or the bound that follows from
+        the policy's promises. Unset: nothing bounds its wait.
+        """
+
     def __init__(
         self,
         *,
@@ -127,10 +134,11 @@ class Verdict(_message.Message):
         conflict_set: _abc.Iterable[_builtins.str] | None = ...,
         counterfactuals: _abc.Iterable[Global___Counterfactual] | None = ...,
         earliest_start: _timestamp_pb2.Timestamp | None = ...,
+        latest_start: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_regret", b"_regret", "_shortfall", b"_shortfall", "earliest_start", b"earliest_start", "regret", b"regret", "shortfall", b"shortfall"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_regret", b"_regret", "_shortfall", b"_shortfall", "earliest_start", b"earliest_start", "latest_start", b"latest_start", "regret", b"regret", "shortfall", b"shortfall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_regret", b"_regret", "_shortfall", b"_shortfall", "code", b"code", "conflict_set", b"conflict_set", "counterfactuals", b"counterfactuals", "earliest_start", b"earliest_start", "job", b"job", "kind", b"kind", "level", b"level", "message", b"message", "regret", b"regret", "resource", b"resource", "shortfall", b"shortfall"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_regret", b"_regret", "_shortfall", b"_shortfall", "code", b"code", "conflict_set", b"conflict_set", "counterfactuals", b"counterfactuals", "earliest_start", b"earliest_start", "job", b"job", "kind", b"kind", "latest_start", b"latest_start", "level", b"level", "message", b"message", "regret", b"regret", "resource", b"resource", "shortfall", b"shortfall"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__regret: _TypeAlias = _typing.Literal["regret"]  # noqa: Y015
     _WhichOneofArgType__regret: _TypeAlias = _typing.Literal["_regret", b"_regret"]  # noqa: Y015

@@ -1,14 +1,15 @@
 """Claim: who was promised a place that others are freeing starts there, and nowhere else (property P8).
 
 A claim of the round that is in force must be taken: since its job then holds the place, nobody else can.
-Claims that can no longer be taken (a node is gone, others run there by now, a quota was cut) are void.
+Claims that can no longer be taken (a node is gone, others run there by now, a quota was cut) are void. A
+promise that is due (decision 19) is a claim like any other.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gangplan.model.constraints import capacity, eligibility, gang, gate, quota, topology
+from gangplan.model.constraints import capacity, eligibility, gang, gate, promise, quota, topology
 from gangplan.model.verifier.claimed import claims_in_force
 from gangplan.model.verifier.holding import holding
 from gangplan.model.verifier.violation import Violation
@@ -24,7 +25,7 @@ RULES = ("claim.not-taken",)
 
 def violations(reading: Reading) -> list[Violation]:
     """Claims in force whose job starts elsewhere, or not at all."""
-    if not reading.round.claims:
+    if not reading.round.claims and not reading.facts.due:
         return []
     found: list[Violation] = []
     for name, placements in reading.facts.once(in_force).items():
@@ -40,4 +41,4 @@ def violations(reading: Reading) -> list[Violation]:
 def in_force(facts: RoundFacts) -> dict[str, tuple[TaskPlacement, ...]]:
     """Claims in force by job."""
     families = (capacity, eligibility, gang, gate, quota, topology)
-    return claims_in_force(facts, [family.violations for family in families])
+    return claims_in_force(facts, [*(family.violations for family in families), promise.delays])

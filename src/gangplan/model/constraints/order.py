@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gangplan.domain.job import WHOLE_DEVICE
-from gangplan.domain.plan import Action, ActionKind
+from gangplan.domain.plan import Action, ActionKind, ForcedReason
 from gangplan.model.constraints.capacity import Use, add_use, amount, final_use, limits, milli_of_each
 from gangplan.model.verifier.violation import Violation
 
@@ -79,13 +79,18 @@ def _dependencies(action: Action, actions: Mapping[str, Action]) -> list[Violati
 
 
 def _notice(action: Action, actions: Mapping[str, Action], reading: Reading) -> list[Violation]:
-    """A start before the notice of a stop by choice that it waits for, its own included, has ended."""
+    """A start before the notice of a stop that it waits for, its own included, has ended.
+
+    Stops by choice give notice, and stops for a promise that is due.
+    """
     if action.kind not in _STARTS:
         return []
     found: list[Violation] = []
     for key in (*action.depends_on, action.id):
         change = reading.changes.get(actions[key].job) if key in actions else None
-        if change is None or not change.disruptive or change.job.checkpoint_seconds <= 0:
+        if change is None or change.job.checkpoint_seconds <= 0:
+            continue
+        if not change.disruptive and change.forced is not ForcedReason.PROMISE_DUE:
             continue
         ends = reading.round.now + change.job.checkpoint_seconds
         if action.not_before is None or action.not_before < ends:

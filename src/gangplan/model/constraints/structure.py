@@ -2,9 +2,9 @@
 
 Kinds are checked against what a plan really changes: KEEP holds exactly what the job held; RESIZE changes
 counts on nested sets of nodes and devices (decision 18); MIGRATE is any other change of a running job, and
-the only way to place a job that is forced off; EVICT and PLACE speak for themselves; RESERVE is not made yet
-(decision 19). What an action says of itself (scope, throughput, worth by term, preconditions) must be what
-the verifier finds.
+the only way to place a job that is forced off; EVICT and PLACE speak for themselves; of RESERVE
+``promise`` judges more (decision 19). What an action says of itself (scope, throughput, worth by term,
+preconditions) must be what the verifier finds.
 """
 
 from __future__ import annotations
@@ -72,6 +72,11 @@ def violations(reading: Reading) -> list[Violation]:
             found.append(_on(action, "unknown-job", f"{name!r} is not a job of the round"))
         elif name in jobs:
             found.append(_on(action, "repeated-job", f"{name} has more than one action"))
+        elif action.kind is ActionKind.RESERVE:
+            if change.action is not None and change.action is not action:
+                found.append(_on(action, "repeated-job", f"{name} has more than one action"))
+            if action.placements or change.status is not Status.WAITING:
+                found.append(_on(action, "kind", f"{name} has RESERVE, but does not just wait"))
         elif sound.get(name) is not change:
             wrong = _action(action, change, reading)
             found += wrong

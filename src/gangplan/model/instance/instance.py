@@ -27,6 +27,7 @@ from gangplan.model.instance.keeps import Keeps, flatten_keeps
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
 from gangplan.model.instance.pricing import Pricing
+from gangplan.model.instance.promises import over_run_limit, promised
 from gangplan.model.instance.shapes import ShapeTable, build_shapes
 from gangplan.model.instance.sites import (
     NO_DOMAIN,
@@ -84,10 +85,11 @@ class Instance:
 
     Attributes:
         round: the input.
-        jobs: sorted by name; what may not be done to a running one now is not among its capabilities.
+        jobs: sorted by name; what may not be done to a running one now is not among its capabilities, and who
+            may not go where a place is promised selects other nodes.
         gated: names of those that may not start.
         job_index: position by name.
-        placements: by job index: where a job that may stay is now, or has a claim.
+        placements: by job index: where a job that may stay is now, or has a claim, or a promise that is due.
         forced: by job index: why a running job cannot stay.
         speeds: throughput of any group anywhere.
         nodes, pools: places.
@@ -172,8 +174,9 @@ def build_instance(round_: Round) -> Instance:
 
 def _build_instance(round_: Round) -> Instance:
     speeds = build_speeds(round_)
-    now = present(round_)
-    closed = gated(round_.jobs, round_.now)
+    closed = gated(round_.jobs, round_.now) | over_run_limit(round_, speeds)
+    asked = round_
+    round_, now = promised(round_, present(round_), closed, speeds)
     parts = device_parts(round_.jobs)
     nodes = build_nodes(round_, speeds.type_index, now.kept, parts)
     claims = claimed(round_, now.kept, closed, speeds, nodes)
@@ -225,7 +228,7 @@ def _build_instance(round_: Round) -> Instance:
     class_of_job[[j for c in classes for j in c.jobs]] = np.repeat(np.arange(len(classes)), size)
     keep_use = tuple(now_placed[c].use if c in now_placed else {} for c in range(len(classes)))
     return Instance(
-        round=round_,
+        round=asked,
         jobs=jobs,
         gated=closed,
         job_index=job_index,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gangplan.domain.plan import Action, ActionKind, Claim
+from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason
 from gangplan.model.instance.instance import Instance
 
 CLAIM_ROUNDS = 2.0
@@ -14,9 +14,14 @@ CLAIM_ROUNDS = 2.0
 def notice_ends(instance: Instance, stopping: Iterable[int]) -> float | None:
     """When the last of the ``stopping`` jobs' notices ends, seconds since the epoch; None: none gives any.
 
-    What is forced is not asked, and how long a stop that is under way still takes is unknown.
+    What is forced is not asked, unless it is for a promise, and how long a stop that is under way still takes
+    is unknown.
     """
-    notices = [instance.jobs[j].checkpoint_seconds for j in stopping if j not in instance.forced]
+    notices = [
+        instance.jobs[j].checkpoint_seconds
+        for j in stopping
+        if instance.forced.get(j, ForcedReason.PROMISE_DUE) is ForcedReason.PROMISE_DUE
+    ]
     longest = max(notices, default=0.0)
     return instance.round.now + longest if longest > 0.0 else None
 

@@ -153,6 +153,7 @@ class PlanWriter:
             _NO_COST,
             _read(instance, job, placements) if self._revised or job.revision else (),
             not_before,
+            None,
         )
 
 

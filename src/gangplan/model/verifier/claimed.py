@@ -2,7 +2,7 @@
 
 A claim that has not expired and whose job waits is in force when the job could start there, beside all that
 goes on and every claim before it, without breaking a rule: that is asked of the rules themselves, with a
-plan that does nothing else. Claims are taken as they expire, then by job.
+plan that does nothing else. Claims are taken as they expire, then by job. A promise that is due is a claim.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gangplan.domain.job import TaskPlacement
-from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.domain.plan import Action, ActionKind, Claim, Plan
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.reading import Reading, read_plan
 from gangplan.model.verifier.violation import Violation
@@ -31,7 +31,8 @@ def claims_in_force(facts: RoundFacts, rules: list[Rule]) -> dict[str, tuple[Tas
         if job.running is None and all(g.device_share is None for g in job.component.task_groups)
     }
     accepted: dict[str, Action] = {}
-    order = sorted(facts.round.claims, key=lambda c: (c.expires_at, c.job, c.placements))
+    owed = [Claim(one.promise.job, one.promise.placements, one.promise.expires_at) for one in facts.due]
+    order = sorted([*facts.round.claims, *owed], key=lambda c: (c.expires_at, c.job, c.placements))
     for claim in order:
         if claim.job not in waiting or claim.job in accepted or claim.expires_at <= facts.round.now:
             continue

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gangplan.domain.cluster import Node
 from gangplan.domain.job import WHOLE_DEVICE, DeadlineKind, Job
+from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
@@ -22,9 +23,10 @@ from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.model.verifier.claims import Claim, claims, median
 from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
-from gangplan.model.verifier.gates import closed_gates
+from gangplan.model.verifier.gates import closed_gates, run_limits
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.owed import Owed
+from gangplan.model.verifier.promised import Due, due, promises_in_force
 from gangplan.model.verifier.standing import standing
 from gangplan.model.verifier.throughput import Throughput
 
@@ -88,6 +90,8 @@ class RoundFacts:
         forced: running jobs that cannot go on, and why.
         gates: jobs that may not start, and by which rule.
         jobs: constants by job name.
+        promises: promises in force, by job name.
+        due: those of them whose jobs start in this round.
     """
 
     round: Round
@@ -98,6 +102,8 @@ class RoundFacts:
     forced: Mapping[str, ForcedReason]
     gates: Mapping[str, str]
     jobs: Mapping[str, JobFacts]
+    promises: Mapping[str, Reservation] = field(default_factory=dict)
+    due: tuple[Due, ...] = ()
     _known: dict[Callable[[RoundFacts], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, compute: Callable[[RoundFacts], _Result]) -> _Result:
@@ -139,7 +145,13 @@ def round_facts(round_: Round) -> RoundFacts:
     policy = round_.policy
 
     bases = {job.name: job.weight * policy.priority_weights.get(job.priority, 1.0) for job in round_.jobs}
-    gates = closed_gates(round_)
+    gates = {**run_limits(round_, throughput), **closed_gates(round_)}
+    promises = promises_in_force(round_)
+    dues: list[Due] = []
+    if promises:
+        kept = {job.name: job for job in round_.jobs if job.running is not None and job.name not in forced}
+        dues = due(round_, kept, set(gates), promises)
+        forced |= {name: ForcedReason.PROMISE_DUE for one in dues for name in one.stops}
     absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
     capacity = _capacity(round_)
     rhos, isolated = _fairness(round_, bases, capacity, throughput, absent)
@@ -183,7 +195,7 @@ def round_facts(round_: Round) -> RoundFacts:
             doomed,
         )
     ranks = {scope: rank for rank, scope in enumerate(topology.scopes)}
-    return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs)
+    return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs, promises, tuple(dues))
 
 
 def job_size(job: Job, policy: Policy) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
+from gangplan.model.verifier.promised import longest_run
+from gangplan.model.verifier.throughput import Throughput
 
 _HOUR = 3600
 
@@ -21,6 +23,19 @@ def closed_gates(round_: Round) -> dict[str, str]:
         elif any(other in names for other in gate.after_jobs):
             found[job.name] = "after-jobs"
     return found
+
+
+def run_limits(round_: Round, throughput: Throughput) -> dict[str, str]:
+    """Jobs that give longer notice than the policy's longest run, or cannot be paused and may run longer."""
+    most = round_.policy.longest_run_seconds
+    if most is None:
+        return {}
+    return {
+        job.name: "run-limit"
+        for job in round_.jobs
+        if job.checkpoint_seconds > most
+        or (longest_run(job, round_, throughput) > most and not job.capabilities.pausable)
+    }
 
 
 def counted_age(job: Job, now: float) -> float:

@@ -153,7 +153,7 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
     for action in plan.actions:
         name = action.job
         alone = without.get(name)
-        if alone is None or name in seen:
+        if alone is None or name in seen or action.kind is ActionKind.RESERVE:
             continue
         seen.add(name)
         change = known.get(name)

@@ -139,6 +139,29 @@ class Throughput:
             found = max(found, self.of_gang(component, counts, types, scope)[1])
         return found
 
+    def least(self, component: Component) -> float:
+        """Work units/s below which a component never falls while it runs: the slowest way of each group.
+
+        As :meth:`best`, it hangs on the catalogue alone; 0 when it cannot run at all.
+        """
+        groups = component.task_groups
+        if all(group.devices_per_task == 0 for group in groups):
+            return groups[0].count * min(min(group.allowed_counts) / group.count for group in groups)
+        shares: list[float] = []
+        unit = 0.0
+        for group in groups:
+            if group.devices_per_task == 0:
+                continue
+            reference = self.reference(group)
+            if reference <= 0:
+                return 0.0
+            unit = unit or reference
+            for name in self.types(group):
+                for count in group.allowed_counts:
+                    paces = [self.of_group(group, name, count, scope) for scope in self._scopes]
+                    shares += [pace / reference for pace in paces if pace > 0]
+        return min(shares, default=0.0) * unit
+
     def packed(self, groups: Sequence[TaskGroup]) -> list[Packed]:
         """What device groups make on one node (scope ``node``), alike ones together.
 

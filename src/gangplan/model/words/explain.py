@@ -15,9 +15,11 @@ import numpy as np
 from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.job import DeadlineKind
 from gangplan.domain.plan import Verdict, VerdictKind
+from gangplan.domain.round import Round
 from gangplan.model.instance.gates import left_alone_until
 from gangplan.model.instance.instance import Instance, JobClass, build_instance
 from gangplan.model.instance.options import Block, Option
+from gangplan.model.instance.promises import promised_nodes
 from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits, vector
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.occupancy import Occupancy
@@ -184,7 +186,13 @@ def _gate(instance: Instance, job_class: JobClass) -> _Reason | None:
         seconds = math.ceil(gate.not_before - instance.round.now)
         return _Reason(kind, "NOT_BEFORE", f"may not start for another {seconds:,} s")
     unfinished = sorted(name for name in set(gate.after_jobs) if name in instance.job_index)
-    return _Reason(kind, "AFTER_JOBS", f"starts only after {', '.join(unfinished)}")
+    if unfinished:
+        return _Reason(kind, "AFTER_JOBS", f"starts only after {', '.join(unfinished)}")
+    limit = instance.round.policy.longest_run_seconds
+    message = f"may not be paused, and is not sure to end within the {limit:,.0f} s that the policy allows"
+    if job.checkpoint_seconds > (limit or 0.0):
+        message = f"gives longer notice than the {limit:,.0f} s that the policy allows"
+    return _Reason(kind, "RUN_LIMIT", message)
 
 
 def _impossible(
@@ -207,10 +215,29 @@ def _impossible(
         if reason is not None:
             found[job_class.jobs[0]] = reason
     never = [j for j, reason in found.items() if reason.kind is VerdictKind.NEVER_FITS]
+    for j in _fit_without_promises(instance, never):
+        message = "fits only on nodes that are promised to others"
+        found[j] = _Reason(VerdictKind.HELD_BY_POLICY, "PROMISED", message)
+    never = [j for j in never if found[j].kind is VerdictKind.NEVER_FITS]
     for j in _fit_when_open(instance, never):
         message = "fits only with nodes that are cordoned, draining or unhealthy"
         found[j] = _Reason(VerdictKind.NO_FIT_NOW, "NODES_CLOSED", message)
     return found
+
+
+def _fit_without_promises(instance: Instance, jobs: Sequence[int]) -> list[int]:
+    """Those of ``jobs`` that fit, by counting, on the empty cluster with no node promised."""
+    if not jobs or not promised_nodes(instance.round):
+        return []
+    asked = {job.name: job for job in instance.round.jobs}
+    return _fitting(
+        instance,
+        replace(
+            instance.round,
+            jobs=tuple(replace(asked[instance.jobs[j].name], running=None) for j in jobs),
+            reservations=(),
+        ),
+    )
 
 
 def _fit_when_open(instance: Instance, jobs: Sequence[int]) -> list[int]:
@@ -224,13 +251,21 @@ def _fit_when_open(instance: Instance, jobs: Sequence[int]) -> list[int]:
     nodes = [
         replace(node, cordoned=False, health=NodeHealth.HEALTHY, drain_time=None) for node in cluster.nodes
     ]
-    opened = build_instance(
+    asked = {job.name: job for job in instance.round.jobs}
+    return _fitting(
+        instance,
         replace(
             instance.round,
             cluster=replace(cluster, nodes=tuple(nodes)),
-            jobs=tuple(replace(instance.jobs[j], running=None) for j in jobs),
-        )
+            jobs=tuple(replace(asked[instance.jobs[j].name], running=None) for j in jobs),
+            reservations=(),
+        ),
     )
+
+
+def _fitting(instance: Instance, other: Round) -> list[int]:
+    """Those jobs of another round that fit, by counting, on its empty cluster, as indices of ``instance``."""
+    opened = build_instance(other)
     room = _raw_room(opened)
     return [
         instance.job_index[opened.jobs[j].name]

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.job import WHOLE_DEVICE, Job
+from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult, VerdictKind
 from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError
 from gangplan.model.verifier.facts import round_facts
-from gangplan.model.verifier.gates import closed_gates, counted_age
+from gangplan.model.verifier.gates import counted_age
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.verify import verify
@@ -189,7 +190,7 @@ class _World:
             skipped=totals.skipped + empty,
             capacity=totals.capacity + empty * self._length * self._history.devices,
         )
-        skipped = replace(state, now=self._start_of(totals.rounds), answer=None, totals=totals)
+        skipped = replace(state, now=self._start_of(totals.rounds), answer=None, promises=(), totals=totals)
         return self.arrive(skipped) if totals.rounds < self._settings.most_rounds else skipped
 
     def step(self, state: State) -> RoundRecord:
@@ -209,7 +210,7 @@ class _World:
             raise BrokenPlanError(self._policy.name, state.totals.rounds, verification.violations)
         actions = {action.job: action for action in plan.actions}
         aside = _hopeless(answer)
-        gates = closed_gates(round_)
+        gates = facts.gates
         before = {job.name: job for job in round_.jobs}
         rounds = self._rounds_alike(state, round_, plan)
         seconds = rounds * self._length
@@ -237,6 +238,7 @@ class _World:
             ended={**state.ended, **gone} if gone else state.ended,
             arrived=state.arrived,
             answer=answer if isinstance(answer, RoundResult) else None,
+            promises=_still_promised(state, plan, live | gone),
             totals=totals,
             predictor=self._learned(state, live | gone),
         )
@@ -382,6 +384,16 @@ class _World:
     def _start_of(self, number: int) -> float:
         """When round ``number`` begins; a product, so that no error adds up."""
         return self._history.template.now + number * self._length
+
+
+def _still_promised(state: State, plan: Plan, jobs: Mapping[str, JobState]) -> tuple[Reservation, ...]:
+    """Promises after a round: the old and the new ones whose jobs have not started."""
+    new = [action.reservation for action in plan.actions if action.reservation is not None]
+    return tuple(
+        promise
+        for promise in (*state.promises, *new)
+        if jobs[promise.job].running is None and jobs[promise.job].finished is None
+    )
 
 
 def _up(round_: Round) -> int:

@@ -47,6 +47,7 @@ def present_round(
         jobs=jobs,
         cluster=Cluster(template.cluster.topology, nodes),
         profiles=tuple(profile for profile in template.profiles if profile.name in wanted),
+        reservations=(*template.reservations, *state.promises),
     )
 
 

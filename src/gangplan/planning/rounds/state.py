@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import cast
 
 from gangplan.domain.job import Running, TaskPlacement
+from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import RoundResult
 from gangplan.domain.quantiles import Quantiles
 from gangplan.planning.predict.predictor import Predictor
@@ -147,6 +148,7 @@ class State:
         arrived: how many of the history's arrivals, in order of submission, are among them.
         answer: what the policy answered last, from which it may take what it wants to remember: prices, its
             plan. None at first, and when it answered with a bare plan.
+        promises: those that were made and whose jobs have not started; handed to every round.
         totals: sums.
         predictor: what was learned from those who have ended.
     """
@@ -156,6 +158,7 @@ class State:
     ended: Mapping[str, JobState] = field(default_factory=lambda: _NOBODY)
     arrived: int = 0
     answer: RoundResult | None = None
+    promises: tuple[Reservation, ...] = ()
     totals: Totals = Totals()
     predictor: Predictor = Predictor()
 

@@ -329,6 +329,8 @@ def _jobs(scenario: Scenario) -> Iterator[Problem]:
         yield from _roles(path, job, scenario)
         if job.running is not None:
             yield from _running(path, job, groups, held)
+        if job.promised is not None:
+            yield from _promised(path, job, groups)
 
 
 def _simulation(scenario: Scenario) -> Iterator[Problem]:
@@ -426,6 +428,28 @@ def _running(
             other, parts = held.setdefault((node, device), (name, part))
             if other != name and not (part and parts):
                 yield spot, f"device {device} of {node!r} is held by job {other!r} already"
+
+
+def _promised(path: Path, job: JobClass, groups: dict[str, NodeGroup]) -> Iterator[Problem]:
+    promised = job.promised
+    assert promised is not None
+    if len(list(job.numbered_names())) > 1:
+        yield (*path, "promised"), "a promise is made to one job: write it by itself, not in a class"
+    if job.running is not None:
+        yield (*path, "promised"), "it runs already"
+    if promised.until is not None and promised.until < promised.by:
+        yield (*path, "promised", "until"), "it ends before `by`"
+    if promised.where is None:
+        return
+    roles = {role.name: role for role in job.roles}
+    try:
+        places = list(split_where(promised.where, list(roles)))
+    except KeyError as error:
+        yield (*path, "promised", "where", str(error.args[0])), _form(roles)
+        return
+    for below, role, node, devices in places:
+        spot = (*path, "promised", "where", *below)
+        yield from _place(spot, roles[role].gpus, devices, groups.get(node))
 
 
 def _form(roles: Iterable[str]) -> str:

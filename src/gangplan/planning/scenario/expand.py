@@ -32,6 +32,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
+from gangplan.domain.outlook import Reservation
 from gangplan.domain.policy import FairnessForm, Policy, Tier
 from gangplan.domain.presets import PRESETS
 from gangplan.domain.quantiles import Quantiles
@@ -124,15 +125,33 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             for name, by_type in scenario.profiles.items()
         ),
         policy=_policy(scenario.policy),
+        reservations=tuple(_promised(scenario, start)),
     )
+
+
+def _promised(scenario: Scenario, start: float) -> Iterable[Reservation]:
+    """What was promised to jobs."""
+    for group in scenario.jobs:
+        part = group.promised
+        if part is not None:
+            (name,) = group.numbered_names()
+            until = part.by + scenario.settings.horizon if part.until is None else part.until
+            yield Reservation(
+                job=name,
+                domain=part.domain,
+                latest_start=start + part.by,
+                expires_at=start + until,
+                placements=() if part.where is None else placements(part.where, group.roles),
+            )
 
 
 def _policy(part: PolicyPart) -> Policy:
     """What is written, over the preset."""
     start = Policy() if part.preset is None else PRESETS[part.preset].policy
     written = {name: getattr(part, name) for name in part.written}
-    if "minimum_run" in written:
-        written["minimum_run_seconds"] = written.pop("minimum_run")
+    for name in ("minimum_run", "promise_after", "longest_run"):
+        if name in written:
+            written[f"{name}_seconds"] = written.pop(name)
     if "priority_weights" in written:
         written["priority_weights"] = dict(part.priority_weights)
     if "fairness_forms" in written:

@@ -333,6 +333,9 @@ class PolicyPart(Part):
     minimum_run: Duration = _DEFAULTS.minimum_run_seconds
     disruption_limit_per_job_hour: Whole | None = _DEFAULTS.disruption_limit_per_job_hour
     hysteresis: Annotated[NonNegative, Field(le=1)] = _DEFAULTS.hysteresis
+    promise_after: Duration | None = _DEFAULTS.promise_after_seconds
+    promise_quantile: Probability = _DEFAULTS.promise_quantile
+    longest_run: Annotated[Duration, Field(gt=0)] | None = _DEFAULTS.longest_run_seconds
     tiers: list[TierPart] = []
     reference_host: HostPart = HostPart()
 
@@ -449,6 +452,22 @@ class RunningPart(Part):
     stopping: bool = False
 
 
+class PromisedPart(Part):
+    """A place that was promised to a job that waits; or, without ``where``, a wish for a promise.
+
+    Attributes:
+        where: as where a job runs; None: a wish.
+        domain: a wish for a place within this domain; None: anywhere.
+        by: from the start; the latest start that was promised.
+        until: from the start until when it holds; None: a horizon after ``by``.
+    """
+
+    where: Annotated[Where, Field(min_length=1)] | None = None
+    domain: Name | None = None
+    by: Duration
+    until: Duration | None = None
+
+
 class JobClass(Tasks, Members):
     """A job, or a class of alike jobs.
 
@@ -484,6 +503,7 @@ class JobClass(Tasks, Members):
         after: names of jobs that must be done before it starts; those of the scenario are not.
         held_time: how long it has been held so far.
         running: where it runs at the start; None: it waits.
+        promised: what was promised to it; None: nothing.
         revision: opaque version, echoed in preconditions.
     """
 
@@ -517,6 +537,7 @@ class JobClass(Tasks, Members):
     after: list[Name] = []
     held_time: Duration = 0.0
     running: RunningPart | None = None
+    promised: PromisedPart | None = None
     revision: str = ""
 
     @model_validator(mode="after")

@@ -28,7 +28,7 @@ from gangplan.service.wire import limits
 from gangplan.service.wire.enums import read_enum
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
-from gangplan.service.wire.read_outlook import read_outlook
+from gangplan.service.wire.read_outlook import read_outlook, read_reservation
 from gangplan.service.wire.read_parameters import PIPELINES
 from gangplan.service.wire.read_running import read_placements
 from gangplan.twins import twin_maker
@@ -215,6 +215,9 @@ def _read_action(message: plan_pb2.Action, path: str, fields: Fields) -> Action:
             for condition in message.preconditions
         ),
         fields.instant(message.not_before, path, "not_before") if message.HasField("not_before") else None,
+        read_reservation(message.reservation, f"{path}reservation.", fields)
+        if message.HasField("reservation")
+        else None,
     )
 
 
@@ -230,6 +233,9 @@ def _read_verdict(message: verdict_pb2.Verdict, path: str, fields: Fields) -> Ve
         message.regret if message.HasField("regret") else None,
         fields.instant(message.earliest_start, path, "earliest_start")
         if message.HasField("earliest_start")
+        else None,
+        fields.instant(message.latest_start, path, "latest_start")
+        if message.HasField("latest_start")
         else None,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
+from gangplan.service.wire.read_running import read_placements
 from gangplan.v1 import outlook_pb2, plan_pb2
 
 
@@ -43,7 +44,7 @@ def read_reservations(
 ) -> tuple[Reservation, ...]:
     """Promises, in their order; ``path`` is that of the list."""
     return tuple(
-        _read_reservation(message, f"{path}[{index}].", fields) for index, message in enumerate(messages)
+        read_reservation(message, f"{path}[{index}].", fields) for index, message in enumerate(messages)
     )
 
 
@@ -66,7 +67,8 @@ def _read_job(message: outlook_pb2.JobOutlook, path: str, fields: Fields) -> Job
     )
 
 
-def _read_reservation(message: plan_pb2.Reservation, path: str, fields: Fields) -> Reservation:
+def read_reservation(message: plan_pb2.Reservation, path: str, fields: Fields) -> Reservation:
+    """One promise; jobs and nodes that it names need not be there any more."""
     duration = None
     if message.HasField("duration"):
         duration = fields.duration(message.duration, path, "duration", positive=True)
@@ -79,4 +81,5 @@ def _read_reservation(message: plan_pb2.Reservation, path: str, fields: Fields) 
         latest_start=fields.instant(message.latest_start, path, "latest_start"),
         expires_at=fields.instant(message.expires_at, path, "expires_at"),
         duration_seconds=duration,
+        placements=read_placements(message.placements, path, None, fields),
     )

@@ -81,6 +81,14 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
     fragmentation = start.fragmentation_weight
     if terms.fragmentation.HasField("weight"):
         fragmentation = terms.fragmentation.weight
+    after, longest = start.promise_after_seconds, start.longest_run_seconds
+    if message.promises.HasField("after"):
+        after = fields.duration(message.promises.after, path, "promises.after")
+    if message.promises.HasField("longest_run"):
+        longest = fields.duration(message.promises.longest_run, path, "promises.longest_run", positive=True)
+    surely = start.promise_quantile
+    if message.promises.HasField("work_quantile"):
+        surely = real_probability(message.promises.work_quantile, path, "promises.work_quantile", fields)
     return Policy(
         size_exponent=fields.real(exponent, inside, "throughput.size_exponent", 0.0, limits.SIZE_EXPONENT),
         fairness_power=fields.real(power, inside, "fairness.power", 0.0, limits.FAIRNESS_POWER),
@@ -105,6 +113,9 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         minimum_run_seconds=minimum,
         disruption_limit_per_job_hour=per_job,
         hysteresis=fields.real(hysteresis, path, "churn_limits.hysteresis", 0.0, 1.0),
+        promise_after_seconds=after,
+        promise_quantile=surely,
+        longest_run_seconds=longest,
         tiers=_read_tiers(message.tiers, path, fields),
         reference_host=host,
     )

@@ -17,7 +17,7 @@ from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_answer import read_actions, read_claims
 from gangplan.service.wire.read_cluster import read_accelerators, read_cluster
 from gangplan.service.wire.read_job import read_jobs
-from gangplan.service.wire.read_outlook import read_outlook
+from gangplan.service.wire.read_outlook import read_outlook, read_reservations
 from gangplan.service.wire.read_parameters import read_parameters
 from gangplan.service.wire.read_policy import read_policy
 from gangplan.service.wire.read_queue import read_queues
@@ -141,12 +141,22 @@ def _read_round(
     outlook = None
     if request.HasField("outlook"):
         outlook = read_outlook(request.outlook, f"{path}outlook.", fields)
-    claims = read_claims(request.claims, path, fields)
     if request.HasField("session"):
         fields.refuse(f"{path}session", "only PlanRound and StreamRound of a service know sessions")
     if request.validate_only:
         fields.refuse(f"{path}validate_only", "only PlanRound of a service checks without planning")
     round_ = Round(
-        now, length, horizon, cluster, accelerators, queues, jobs, profiles, policy, claims, outlook
+        now=now,
+        round_seconds=length,
+        horizon_seconds=horizon,
+        cluster=cluster,
+        accelerators=accelerators,
+        queues=queues,
+        jobs=jobs,
+        profiles=profiles,
+        policy=policy,
+        claims=read_claims(request.claims, path, fields),
+        outlook=outlook,
+        reservations=read_reservations(request.reservations, f"{path}reservations", fields),
     )
     return round_, parameters

@@ -9,7 +9,7 @@ from gangplan.domain.plan import Claim, Notice, Plan, Quality, RoundResult, Stag
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration, write_seconds
 from gangplan.service.wire.write_job import write_placements
-from gangplan.service.wire.write_outlook import write_outlook
+from gangplan.service.wire.write_outlook import write_outlook, write_reservation
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
 
@@ -96,6 +96,8 @@ def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
             written.forced_reason = reasons[action.forced.name]  # type: ignore[assignment]
         if action.not_before is not None:
             write_seconds(action.not_before, written.not_before)
+        if action.reservation is not None:
+            write_reservation(action.reservation, written.reservation)
     write_claims(plan.claims, message.claims)
     message.tier_floors.extend(plan.tier_floors)
 
@@ -123,6 +125,8 @@ def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundRespo
         )
         if verdict.earliest_start is not None:
             write_seconds(verdict.earliest_start, written.earliest_start)
+        if verdict.latest_start is not None:
+            write_seconds(verdict.latest_start, written.latest_start)
 
 
 def _write_quality(quality: Quality) -> quality_pb2.Quality:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gangplan.domain.outlook import Outlook, Reservation
 from gangplan.service.wire.times import write_seconds
+from gangplan.service.wire.write_job import write_placements
 from gangplan.v1 import outlook_pb2, plan_pb2
 
 
@@ -36,3 +37,4 @@ def write_reservation(promise: Reservation, message: plan_pb2.Reservation) -> No
     write_seconds(promise.expires_at, message.expires_at)
     if promise.duration_seconds is not None:
         write_seconds(promise.duration_seconds, message.duration)
+    write_placements(promise.placements, message.placements)

@@ -31,12 +31,17 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             hysteresis=policy.hysteresis,
             disruption_limit_per_job_hour=policy.disruption_limit_per_job_hour,
         ),
+        promises=policy_pb2.PromisePolicy(work_quantile=policy.promise_quantile),
         reference_host=write_resources(policy.reference_host),
         tiers=[
             policy_pb2.Tier(priorities=tier.priorities, tolerance=tier.tolerance) for tier in policy.tiers
         ],
     )
     write_seconds(policy.minimum_run_seconds, message.churn_limits.minimum_run_time)
+    if policy.promise_after_seconds is not None:
+        write_seconds(policy.promise_after_seconds, message.promises.after)
+    if policy.longest_run_seconds is not None:
+        write_seconds(policy.longest_run_seconds, message.promises.longest_run)
     return message
 
 

@@ -11,7 +11,7 @@ from gangplan.service.wire.times import write_seconds
 from gangplan.service.wire.write_answer import write_claims, write_plan
 from gangplan.service.wire.write_cluster import write_accelerator, write_cluster
 from gangplan.service.wire.write_job import write_job, write_profiles
-from gangplan.service.wire.write_outlook import write_outlook
+from gangplan.service.wire.write_outlook import write_outlook, write_reservation
 from gangplan.service.wire.write_parameters import write_parameters
 from gangplan.service.wire.write_policy import write_policy
 from gangplan.v1 import queue_pb2, round_pb2
@@ -46,6 +46,8 @@ def write_round(
     if round_.outlook is not None:
         request.outlook.CopyFrom(write_outlook(round_.outlook))
     write_claims(round_.claims, request.claims)
+    for promise in round_.reservations:
+        write_reservation(promise, request.reservations.add())
     if parameters is not None:
         request.parameters.CopyFrom(write_parameters(parameters))
         request.warm_start = parameters.warm_start

@@ -1,0 +1,346 @@
+"""New promises, once a plan is settled: a place and a time for who has waited long enough, or is wished for.
+
+Whoever has waited for ``policy.promise_after_seconds`` and has never run is promised a place, in the order of
+age, and the first for whom there is none yet stops the row: nobody younger is promised anything before. Only
+when nobody of them is left, wishes (reservations without a place) are met. A node is promised to one job at a
+time. ``engine/wait_bound.py`` says what follows from this.
+
+The place is what first fit takes in the cluster as it will be: with everybody gone who has ended by then, or
+can have been stopped with notice. That is asked by bisection over those moments, in rounds of their own that
+know neither fairness nor prices. If a place becomes free by itself within ``promise_after_seconds``, nobody
+is counted on to be stopped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from gangplan.domain.cluster import Node
+from gangplan.domain.job import OPEN, Job, Running, TaskPlacement
+from gangplan.domain.outlook import Reservation
+from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.domain.policy import Policy
+from gangplan.domain.round import Round
+from gangplan.engine.judge import Candidate, Judge
+from gangplan.model.instance.instance import Instance, build_instance
+from gangplan.model.instance.left import counted_left
+from gangplan.model.instance.promises import in_force, longest_notice
+from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.packing.order import make_plan
+from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.verify import verify
+
+_STARTS = (Status.STARTED, Status.MOVED, Status.RESIZED)
+_ROUND_UP = 1e-3
+"""Seconds that are added to a latest start, so that rounding on the wire makes none too early."""
+
+
+class Holder(NamedTuple):
+    """A job that holds something after the plan.
+
+    Attributes:
+        job: the job, running where it is then.
+        ends: seconds since the epoch; by when a round finds it ended, at the policy's quantile; ``inf``:
+            unknown.
+        stopped: when it can have been stopped with notice, in rounds; ``inf``: never.
+    """
+
+    job: Job
+    ends: float
+    stopped: float
+
+    @property
+    def gone(self) -> float:
+        """When it is gone, one way or the other."""
+        return min(self.ends, self.stopped)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A job that is to be promised a place.
+
+    Attributes:
+        job: the job.
+        wish: what was asked for; None: it is old enough.
+    """
+
+    job: Job
+    wish: Reservation | None = None
+
+
+def with_promises(judge: Judge, best: Candidate, plan: Plan) -> Plan:
+    """The plan with a RESERVE action for every new promise; as it is where there is none to make.
+
+    Args:
+        judge: of the round.
+        best: the candidate that the plan is of.
+        plan: the same plan, priced.
+    """
+    instance = judge.instance
+    round_ = instance.round
+    if round_.policy.promise_after_seconds is None and not round_.reservations:
+        return plan
+    waiting = {name for name, outcome in best.verification.outcomes.items() if _waits(outcome)}
+    old = aged(instance, waiting)
+    wished = _wished(instance, waiting)
+    if not old and not wished:
+        return plan
+    made = _make(judge, holders(round_, plan, best.verification.outcomes), old, wished)
+    promising = replace(plan, actions=(*plan.actions, *(_action(promise) for promise in made)))
+    if not made:
+        return plan
+    wrong = verify(round_, promising, judge.facts).violations
+    if wrong:
+        judge.remarks.append(f"no promise was made: {wrong[0].message}")
+        return plan
+    judge.work["promises"] = len(made)
+    return promising
+
+
+def waited(job: Job, now: float) -> float | None:
+    """Seconds of waiting that count: not before it may start, and not while it was held; None: unknown."""
+    if job.submit_time is None:
+        return None
+    begins = job.submit_time if job.gate.not_before is None else max(job.submit_time, job.gate.not_before)
+    return max(0.0, now - begins - job.gate.held_seconds)
+
+
+def never_ran(job: Job) -> bool:
+    """Whether a waiting job has never run, as far as anybody says."""
+    return job.running is None and job.work_done <= 0.0 and not job.service_received_device_seconds
+
+
+def may_be_promised(instance: Instance, job: Job) -> bool:
+    """Whether promises are made to a job: whole devices only, nothing in its way but other jobs."""
+    queues = {queue.name: queue for queue in instance.round.queues}
+    name = job.queue
+    while name is not None:
+        queue = queues[name]
+        if queue.device_limit is not None or queue.device_limit_by_type:
+            return False
+        name = queue.parent
+    return job.name not in instance.gated and all(
+        group.device_share is None for group in job.component.task_groups
+    )
+
+
+def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:
+    """Jobs without a promise that have waited long enough for one, the longest first."""
+    round_ = instance.round
+    after = round_.policy.promise_after_seconds
+    if after is None:
+        return []
+    promised = {promise.job for promise in in_force(round_)}
+    old = [
+        (-age, job.name, job)
+        for job in round_.jobs
+        if job.name in waiting
+        and job.name not in promised
+        and never_ran(job)
+        and may_be_promised(instance, job)
+        and (age := waited(job, round_.now)) is not None
+        and age >= after
+    ]
+    return [job for _, _, job in sorted(old, key=lambda entry: entry[:2])]
+
+
+def holders(round_: Round, plan: Plan, outcomes: Mapping[str, Outcome]) -> list[Holder]:
+    """Who holds something after the plan, and when each is gone."""
+    jobs = {job.name: job for job in round_.jobs}
+    found = []
+    for action in plan.actions:
+        if action.placements and action.kind is not ActionKind.RESERVE:
+            job, outcome = jobs[action.job], outcomes[action.job]
+            running = job.running
+            if running is None or outcome.status is not Status.KEPT:
+                running = Running(action.placements)
+            there = replace(job, running=running)
+            found.append(Holder(there, _ends(there, round_, outcome), _stopped(there, round_, outcome)))
+    return found
+
+
+def _ends(job: Job, round_: Round, outcome: Outcome) -> float:
+    left = counted_left(job, round_.policy.promise_quantile)
+    if left is None or outcome.throughput <= 0.0:
+        return math.inf
+    begins = round_.now + (longest_notice(round_) + job.restart_seconds if outcome.status in _STARTS else 0.0)
+    return begins + left / outcome.throughput + round_.round_seconds
+
+
+def _stopped(job: Job, round_: Round, outcome: Outcome) -> float:
+    """The end of its notice if it is stopped in the last round from which that ends in time."""
+    running, length = job.running, round_.round_seconds
+    if running is None or not job.capabilities.pausable:
+        return math.inf
+    free = [round_.now + length]
+    if outcome.status in _STARTS:
+        free.append(round_.now + longest_notice(round_) + round_.policy.minimum_run_seconds)
+    else:
+        free += [time for time in (running.next_safe_point, running.minimum_run_until) if time is not None]
+        if running.started_at is not None:
+            free.append(running.started_at + round_.policy.minimum_run_seconds)
+    return max(free) + length + job.checkpoint_seconds
+
+
+def _waits(outcome: Outcome) -> bool:
+    return outcome.status is Status.WAITING
+
+
+def _wished(instance: Instance, waiting: Collection[str]) -> list[Asking]:
+    """Wishes for jobs that wait without a promise, the earliest first."""
+    round_ = instance.round
+    jobs = {job.name: job for job in round_.jobs}
+    promised = {promise.job for promise in in_force(round_)}
+    found: dict[str, Asking] = {}
+    for wish in sorted(round_.reservations, key=lambda w: (w.latest_start, w.job, w.domain or "")):
+        name = wish.job
+        if wish.placements or name in promised or name in found or name not in waiting:
+            continue
+        if wish.expires_at > round_.now and may_be_promised(instance, jobs[name]):
+            found[name] = Asking(jobs[name], wish)
+    return list(found.values())
+
+
+def _make(
+    judge: Judge, held: Sequence[Holder], old: Sequence[Job], wished: Sequence[Asking]
+) -> list[Reservation]:
+    """Promises to those who are old enough, in their order; then to those who are wished for."""
+    round_ = judge.instance.round
+    taken = {placement.node for promise in in_force(round_) for placement in promise.placements}
+    trials = _Trials(judge, held)
+    made: list[Reservation] = []
+    for job in old:
+        if not trials.fits_if_empty(job):
+            continue  # it never fits, and keeps nobody waiting
+        promise = trials.promise(job, taken, round_.policy.promise_after_seconds or 0.0)
+        if promise is None:
+            return made
+        made.append(promise)
+        taken |= {placement.node for placement in promise.placements}
+    for asking in wished:
+        wish = asking.wish
+        if wish is None or asking.job.name in {promise.job for promise in made}:
+            continue
+        promise = trials.promise(asking.job, taken, max(0.0, wish.latest_start - round_.now), wish)
+        if promise is not None and promise.latest_start <= wish.latest_start + _ROUND_UP:
+            made.append(promise)
+            taken |= {placement.node for placement in promise.placements}
+    return made
+
+
+class _Trials:
+    """Places in the cluster as it will be."""
+
+    def __init__(self, judge: Judge, held: Sequence[Holder]) -> None:
+        self._judge = judge
+        self._round = judge.instance.round
+        self._held = held
+        self._slowest = 0.0
+
+    def fits_if_empty(self, job: Job) -> bool:
+        """Whether first fit places the job on the empty cluster."""
+        return self._place(job, (), ()) is not None
+
+    def promise(
+        self, job: Job, taken: Collection[str], patience: float, wish: Reservation | None = None
+    ) -> Reservation | None:
+        """The earliest promise that can be kept; None: there is none, or no time to look for it.
+
+        Args:
+            job: to whom.
+            taken: nodes that are promised to others.
+            patience: seconds from now within which it is left to the others to end by themselves.
+            wish: what was asked for.
+        """
+        now = self._round.now
+        closed = frozenset(taken) | self._outside(None if wish is None else wish.domain)
+        found = self._earliest(job, closed, lambda holder: holder.ends)
+        if found is None or found[0] > now + patience:
+            found = self._earliest(job, closed, lambda holder: holder.gone)
+        if found is None:
+            return None
+        latest = max(found[0], now + self._round.round_seconds) + _ROUND_UP
+        lasts = max(self._round.horizon_seconds, 2.0 * self._round.round_seconds)
+        return Reservation(
+            job=job.name,
+            domain=None if wish is None else wish.domain,
+            latest_start=latest,
+            expires_at=latest + lasts,
+            placements=found[1],
+        )
+
+    def _earliest(
+        self, job: Job, closed: Collection[str], gone: Callable[[Holder], float]
+    ) -> tuple[float, tuple[TaskPlacement, ...]] | None:
+        """When there is first room for the job, and where."""
+        moments = sorted({self._round.now, *(t for h in self._held if math.isfinite(t := gone(h)))})
+
+        def there(moment: float) -> tuple[TaskPlacement, ...] | None:
+            return self._place(job, [h.job for h in self._held if gone(h) > moment], closed)
+
+        low, high = 0, len(moments) - 1
+        best = there(moments[high])
+        if best is None:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            found = there(moments[middle])
+            if found is None:
+                low = middle + 1
+            else:
+                best, high = found, middle
+        return moments[high], best
+
+    def _place(
+        self, job: Job, staying: Sequence[Job], closed: Collection[str]
+    ) -> tuple[TaskPlacement, ...] | None:
+        """Where first fit puts the job beside those who stay, off the closed nodes; None: nowhere."""
+        budget = self._judge.budget
+        began = budget.elapsed
+        if budget.limited and budget.remaining < 2.0 * self._slowest + self._judge.slowest_seconds:
+            return None
+        cluster = self._round.cluster
+        nodes: tuple[Node, ...] = cluster.nodes
+        if closed:
+            nodes = tuple(replace(n, cordoned=True) if n.name in closed else n for n in nodes)
+        instance = build_instance(
+            replace(
+                self._round,
+                cluster=replace(cluster, nodes=nodes),
+                jobs=(_plain(job), *(_plain(other) for other in staying)),
+                queues=(),
+                policy=Policy(),
+                claims=(),
+                outlook=None,
+                reservations=(),
+            )
+        )
+        plan = make_plan(instance, keep_and_fill(instance))
+        self._slowest = max(self._slowest, budget.elapsed - began)
+        for action in plan.actions:
+            if action.job == job.name and action.kind is ActionKind.PLACE:
+                return action.placements
+        return None
+
+    def _outside(self, domain: str | None) -> frozenset[str]:
+        """Nodes that are not in a domain."""
+        if domain is None:
+            return frozenset()
+        topology = self._round.cluster.topology
+        return frozenset(
+            node.name
+            for node in self._round.cluster.nodes
+            if node.name != domain and all(each.name != domain for each in topology.path(node.domain))
+        )
+
+
+def _plain(job: Job) -> Job:
+    """The job without anything but what it needs and holds."""
+    return replace(job, queue=None, weight=1.0, priority=0, deadline=None, gate=OPEN, disrupted_at=())
+
+
+def _action(promise: Reservation) -> Action:
+    return Action(f"reserve/{promise.job}", ActionKind.RESERVE, promise.job, reservation=promise)

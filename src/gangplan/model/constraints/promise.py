@@ -1,0 +1,187 @@
+"""Promise: backfill never delays a promise, and a new promise can be kept (decision 19; property P17).
+
+A reservation with a place is in force until its job runs or it expires; it is void without all its nodes, or
+when the place has no whole gang. What starts on one of its nodes must be gone by its latest start, or be such
+that it can be stopped for it:
+
+* it ends in time: the longest notice that a stop of this round may give, its restart, the work that it has
+  left at ``policy.promise_quantile``, done at the least throughput that it can have anywhere, and one round,
+  so that there is a round before the latest start that finds the place free; or
+* it may be paused, gives notice for it (``checkpoint_seconds``), and there is a round after its minimum run
+  time from whose beginning this notice ends in time.
+
+That is the second condition of EASY backfill (Lifka, *The ANL/IBM SP scheduling system*, JSSPP 1995), with
+the nodes fixed and for every promise instead of the first one (as in conservative backfill: Mu'alem and
+Feitelson, *Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM SP2 with
+backfilling*, IEEE TPDS 12, 2001), and with those who can be stopped counted as gone. A job with a promise of
+its own may delay those that come after it in the order of latest start.
+
+A promise is **due** as soon as nobody is in its way, or in the last round from which those in its way can be
+stopped in time, notice included; they are then forced off (``PROMISE_DUE``), and it is a claim
+(:mod:`gangplan.model.constraints.claim`). So it is kept unless a node fails or closes, a quota is cut, or a
+job that may not be paused runs longer than its quantile said.
+
+RESERVE makes a promise for a job that waits, in the place that the plan leaves: nobody else's node, where the
+job may run, and by the latest start everybody who is in the way has ended or can have been stopped. The
+programme has no row for all this: nodes that are promised take no option of who would delay the promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gangplan.domain.job import Running
+from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.model.constraints import eligibility, gang, topology
+from gangplan.model.verifier.left import left_at
+from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.promised import barred_by, in_the_way, stoppable_from, whole
+from gangplan.model.verifier.reading import read_plan
+from gangplan.model.verifier.violation import Violation
+
+if TYPE_CHECKING:
+    from gangplan.domain.job import Job
+    from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.reading import Change, Reading
+
+NAME = "promise"
+RULES = ("promise.delayed", "promise.malformed", "promise.not-kept")
+_STARTS = (Status.STARTED, Status.MOVED, Status.RESIZED)
+_TOLERANCE = 1e-6
+"""Seconds by which a promise's latest start may be too early."""
+
+
+def violations(reading: Reading) -> list[Violation]:
+    """Starts that delay a promise, and promises that make no sense or cannot be kept."""
+    found = delays(reading)
+    taken = {p.node for promise in reading.facts.promises.values() for p in promise.placements}
+    for action in reading.plan.actions:
+        if action.kind is not ActionKind.RESERVE:
+            if action.reservation is not None:
+                found.append(_on(action, "malformed", f"{action.job} has a reservation, but no RESERVE"))
+            continue
+        if action.job not in reading.changes:
+            continue
+        why = _senseless(action, reading)
+        if why is None:
+            why = _not_kept(action, reading, taken)
+            rule = "not-kept"
+        else:
+            rule = "malformed"
+        if why is not None:
+            found.append(_on(action, rule, f"the promise to {action.job} {why}"))
+        elif action.reservation is not None:
+            taken |= {placement.node for placement in action.reservation.placements}
+    return found
+
+
+def delays(reading: Reading) -> list[Violation]:
+    """Starts on promised nodes of those who may still be there when the promise is due."""
+    return reading.judged(_judge) if reading.facts.promises else []
+
+
+def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
+    if change.status not in _STARTS:
+        return []
+    nodes = {node for _, node in (change.after if change.status is Status.RESIZED else change.started)}
+    if nodes.isdisjoint(facts.once(_nodes)):
+        return []
+    found = []
+    action = change.action.id if change.action else ""
+    for other in barred_by(change.job, facts.round, dict(facts.promises), facts.throughput):
+        for node in sorted(nodes & {p.node for p in facts.promises[other].placements}):
+            message = f"{change.job.name} starts on {node}, and may still be there when {other} is to start"
+            found.append(Violation("promise.delayed", change.job.name, node, action, message))
+    return found
+
+
+def _nodes(facts: RoundFacts) -> frozenset[str]:
+    """Nodes that are promised."""
+    return frozenset(p.node for promise in facts.promises.values() for p in promise.placements)
+
+
+def _senseless(action: Action, reading: Reading) -> str | None:
+    """What is wrong with a RESERVE action in itself; None: nothing."""
+    promise, change = action.reservation, reading.changes[action.job]
+    if promise is None:
+        return "is not told"
+    if promise.job != action.job:
+        return f"names {promise.job!r}"
+    if change.status is not Status.WAITING:
+        return "is needless: it does not wait"
+    if action.placements or action.depends_on or action.beneficiaries or action.forced or action.throughput:
+        return "says what only is said of jobs that run"
+    if not whole(change.job, promise.placements):
+        return "has no whole gang"
+    if promise.expires_at < promise.latest_start:
+        return "expires before its latest start"
+    return None
+
+
+def _not_kept(action: Action, reading: Reading, taken: set[str]) -> str | None:
+    """Why a promise cannot be kept if all goes as expected; None: it can."""
+    promise, facts = action.reservation, reading.facts
+    assert promise is not None
+    name, job = action.job, reading.changes[action.job].job
+    nodes = {placement.node for placement in promise.placements}
+    if name in facts.promises:
+        return "is made already"
+    if name in facts.gates:
+        return f"is made to a job that may not start ({facts.gates[name]})"
+    if not nodes <= facts.nodes.keys():
+        return "is on a node that is not in the cluster"
+    if nodes & taken:
+        return f"is on {min(nodes & taken)}, which is promised to another"
+    start = Action("promise", ActionKind.PLACE, name, promise.placements)
+    alone = read_plan(Plan((start,)), facts)
+    for family in (eligibility, gang, topology):
+        wrong = [v for v in family.violations(alone) if v.job == name]
+        if wrong:
+            return f"is on a place where it may not run: {wrong[0].message}"
+    late = promise.latest_start + _TOLERANCE
+    holders = {
+        other: _as_after(change)
+        for other, change in reading.changes.items()
+        if change.after and _leaves(change, reading) > late
+    }
+    for node in sorted(nodes):
+        others = in_the_way(job, promise.placements, facts.nodes[node], holders, reading.round)
+        if others is None:
+            return f"is on {node}, which has no room for it"
+        if others:
+            return f"is on {node}, where {min(others)} may still run"
+    return None
+
+
+def _as_after(change: Change) -> Job:
+    """The job, running where it is after the plan."""
+    if change.action is None or change.status is Status.KEPT:
+        return change.job
+    return replace(change.job, running=Running(change.action.placements))
+
+
+def _leaves(change: Change, reading: Reading) -> float:
+    """By when a round finds a job ended that runs after the plan, or stopped with its notice."""
+    job, round_ = change.job, reading.round
+    begins = starts = round_.now
+    if change.status in _STARTS:
+        notices = [other.checkpoint_seconds for other in round_.jobs if other.running is not None]
+        starts += max(notices, default=0.0)
+        begins = starts + job.restart_seconds
+    left = left_at(job, round_.policy.promise_quantile)
+    ends = float("inf")
+    if left is not None and change.outcome.throughput > 0:
+        ends = begins + left / change.outcome.throughput + round_.round_seconds
+    if not job.capabilities.pausable:
+        return ends
+    if change.status in _STARTS:
+        free = starts + round_.policy.minimum_run_seconds
+    else:
+        free = stoppable_from(job, round_)
+    next_round = max(free, round_.now + round_.round_seconds)
+    return min(ends, next_round + round_.round_seconds + job.checkpoint_seconds)
+
+
+def _on(action: Action, rule: str, message: str) -> Violation:
+    return Violation(f"promise.{rule}", action.job, "", action.id, message)

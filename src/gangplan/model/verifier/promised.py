@@ -1,0 +1,216 @@
+"""Promises in force, by the verifier's own reading of the round (decision 19).
+
+The rule itself is told in ``constraints/promise.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth
+from gangplan.domain.job import Job, TaskPlacement
+from gangplan.domain.outlook import Reservation
+from gangplan.domain.round import Round
+from gangplan.model.verifier.left import left_at
+from gangplan.model.verifier.throughput import Throughput
+
+
+class Due(NamedTuple):
+    """A promise whose job starts in this round.
+
+    Attributes:
+        promise: the promise.
+        stops: names of jobs that stop for it.
+    """
+
+    promise: Reservation
+    stops: frozenset[str]
+
+
+def promises_in_force(round_: Round) -> dict[str, Reservation]:
+    """Promises in force by job: the earliest first, then who expires first, then by name and place."""
+    waiting = {job.name: job for job in round_.jobs if job.running is None}
+    there = {node.name for node in round_.cluster.nodes}
+    found: dict[str, Reservation] = {}
+    for promise in sorted(round_.reservations, key=before):
+        job = waiting.get(promise.job)
+        if job is None or promise.job in found or promise.expires_at <= round_.now:
+            continue
+        if {placement.node for placement in promise.placements} <= there and whole(job, promise.placements):
+            found[promise.job] = promise
+    return found
+
+
+def before(promise: Reservation) -> tuple[float, float, str, tuple[TaskPlacement, ...]]:
+    """The order of promises."""
+    return promise.latest_start, promise.expires_at, promise.job, promise.placements
+
+
+def whole(job: Job, placements: tuple[TaskPlacement, ...]) -> bool:
+    """Whether ``placements`` have the tasks of a whole gang, and no part of a device."""
+    counts: dict[str, int] = {}
+    seen: set[tuple[str, str]] = set()
+    for placement in placements:
+        key = placement.group, placement.node
+        if key in seen or placement.tasks < 1 or placement.shares:
+            return False
+        seen.add(key)
+        counts[placement.group] = counts.get(placement.group, 0) + placement.tasks
+    asked = {group.name: group for group in job.component.task_groups}
+    if any(group.device_share is not None for group in asked.values()) or counts.keys() - asked.keys():
+        return False
+    return bool(placements) and all(counts.get(name, 0) in g.allowed_counts for name, g in asked.items())
+
+
+def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[str, Reservation]) -> list[Due]:
+    """The promises that are due now, with who stops for each.
+
+    A promise is due when nobody is in its way; or when it could not wait for another round, and all who are
+    in its way may be stopped. It is not while its job is behind a gate, or a node of it is closed.
+
+    Args:
+        round_: the round.
+        kept: running jobs that can go on beside the promises, by name.
+        closed: names of jobs behind a gate.
+        promises: those in force.
+    """
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    jobs = {job.name: job for job in round_.jobs}
+    found = []
+    for name, promise in promises.items():
+        if name in closed:
+            continue
+        stops: set[str] = set()
+        possible = True
+        for node in {placement.node for placement in promise.placements}:
+            others = in_the_way(jobs[name], promise.placements, nodes[node], kept, round_)
+            possible = possible and others is not None
+            stops |= others or set()
+        if not possible:
+            continue
+        if stops:
+            last = promise.latest_start - max(kept[other].checkpoint_seconds for other in stops)
+            if round_.now + round_.round_seconds <= last:
+                continue
+            if any(stoppable_from(kept[other], round_) > round_.now for other in stops):
+                continue
+        found.append(Due(promise, frozenset(stops)))
+    return found
+
+
+def in_the_way(
+    job: Job, placements: tuple[TaskPlacement, ...], node: Node, holders: dict[str, Job], round_: Round
+) -> set[str] | None:
+    """Who holds what ``job`` needs of a node; None: the node could not take it if it were empty.
+
+    Those who hold a device that it is to have. If CPU, memory or devices that only count are short beside the
+    others, further those who hold some of what is short, until it is not: first those who may be stopped now,
+    and of them the last started, unknown starts being the oldest; then by name.
+
+    Args:
+        job: to whom the place is promised.
+        placements: the place.
+        node: one of its nodes.
+        holders: other jobs by name, where they run.
+        round_: the round.
+    """
+    if node.health is not NodeHealth.HEALTHY or node.cordoned:
+        return None
+    if node.drain_time is not None and round_.now >= node.drain_time:
+        return None
+    exact = node.device_reporting is DeviceReporting.EXACT
+    count, cpu, memory, listed = _held(job, placements, node.name)
+    wanted = set(listed)
+    if len(listed) != len(wanted) or len(listed) != (count if exact else 0):
+        return None
+    if not wanted <= node.usable_devices:
+        return None
+    limits = node.usable_device_count, node.usable_resources.cpu_milli, node.usable_resources.memory_bytes
+    if any(asked > limit for asked, limit in zip((count, cpu, memory), limits, strict=True) if asked > 0):
+        return None
+    here = {
+        name: _held(other, other.running.placements, node.name)
+        for name, other in holders.items()
+        if other.running is not None and any(p.node == node.name for p in other.running.placements)
+    }
+    found = {name for name, (_, _, _, devices) in here.items() if wanted & set(devices)}
+    counted = [d for d, asked in enumerate((count, cpu, memory)) if asked > 0 and not (d == 0 and exact)]
+    needs = (count, cpu, memory)
+
+    def short() -> list[int]:
+        staying = [held for name, held in here.items() if name not in found]
+        return [d for d in counted if needs[d] + sum(held[:3][d] for held in staying) > limits[d]]
+
+    def turn(name: str) -> tuple[bool, float, str]:
+        running = holders[name].running
+        started = running.started_at if running is not None else None
+        since = math.inf if started is None else round_.now - started
+        return stoppable_from(holders[name], round_) > round_.now, since, name
+
+    for name in sorted(here.keys() - found, key=turn):
+        if any(here[name][:3][d] > 0 for d in short()):
+            found.add(name)
+    return found
+
+
+def _held(job: Job, placements: tuple[TaskPlacement, ...], node: str) -> tuple[int, int, int, list[int]]:
+    """Devices, CPU and memory that ``placements`` of ``job`` hold on a node, and which devices."""
+    groups = {group.name: group for group in job.component.task_groups}
+    count = cpu = memory = 0
+    devices: list[int] = []
+    for placement in placements:
+        if placement.node == node and placement.group in groups:
+            group = groups[placement.group]
+            count += placement.tasks * group.devices_per_task
+            cpu += placement.tasks * group.resources_per_task.cpu_milli
+            memory += placement.tasks * group.resources_per_task.memory_bytes
+            devices += placement.devices
+    return count, cpu, memory, devices
+
+
+def stoppable_from(job: Job, round_: Round) -> float:
+    """When a running job may be stopped for a promise; infinite: never."""
+    if job.running is None or not job.capabilities.pausable:
+        return math.inf
+    earliest = -math.inf
+    if job.running.started_at is not None:
+        earliest = job.running.started_at + round_.policy.minimum_run_seconds
+    for said in (job.running.next_safe_point, job.running.minimum_run_until):
+        if said is not None:
+            earliest = max(earliest, said)
+    return earliest
+
+
+def barred_by(job: Job, round_: Round, promises: dict[str, Reservation], throughput: Throughput) -> list[str]:
+    """Names of the jobs whose promises a start of ``job`` in this round could delay, on their nodes."""
+    own = promises.get(job.name)
+    found = []
+    for name, promise in promises.items():
+        if own is not None and before(own) <= before(promise):
+            continue
+        if not leaves_in_time(job, promise.latest_start, round_, throughput):
+            found.append(name)
+    return found
+
+
+def leaves_in_time(job: Job, moment: float, round_: Round, throughput: Throughput) -> bool:
+    """Whether a job that starts in this round is gone by ``moment``, or can be stopped for it with notice."""
+    notices = [other.checkpoint_seconds for other in round_.jobs if other.running is not None]
+    begins = round_.now + max(notices, default=0.0)
+    if begins + longest_run(job, round_, throughput) + round_.round_seconds <= moment:
+        return True
+    if job.checkpoint_seconds <= 0 or not job.capabilities.pausable:
+        return False
+    return (
+        begins + round_.policy.minimum_run_seconds + round_.round_seconds + job.checkpoint_seconds <= moment
+    )
+
+
+def longest_run(job: Job, round_: Round, throughput: Throughput) -> float:
+    """Seconds from start to end however the job is placed, at the policy's quantile; infinite: unknown."""
+    left = left_at(job, round_.policy.promise_quantile)
+    if left is None:
+        return math.inf
+    pace = throughput.least(job.component)
+    return job.restart_seconds + left / pace if pace > 0 else math.inf

@@ -1,0 +1,199 @@
+"""Promises: a large gang gets its place in time, and only who is gone by then goes there meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gangplan.domain.cluster import NodeHealth
+from gangplan.domain.job import Capabilities, TaskPlacement
+from gangplan.domain.outlook import Reservation
+from gangplan.domain.plan import ActionKind, ForcedReason
+from gangplan.domain.policy import Policy
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.round import plan_round
+from gangplan.model.verifier.verify import verify
+from gangplan.testing.apply import apply
+from gangplan.testing.builders import job, node, round_of
+
+NOW = 1e6
+D = 300.0
+RIGID = Capabilities(pausable=False, movable=False, resizable=False)
+
+
+def place(on: str, devices: tuple[int, ...]) -> tuple[TaskPlacement, ...]:
+    return (TaskPlacement("worker", on, len(devices), devices),)
+
+
+def planned(round_):
+    result = plan_round(round_, PlanParameters(time_budget_seconds=600.0))
+    assert verify(round_, result.plan).violations == ()
+    return result
+
+
+def done(result, name):
+    return next((a for a in result.plan.actions if a.job == name), None)
+
+
+def on(result, name):
+    action = done(result, name)
+    return {p.node for p in action.placements} if action else set()
+
+
+def rounds_with(jobs, promise=None, **policy):
+    """Two nodes of four devices, and a promise of all of ``a`` to ``big`` in four rounds."""
+    nodes = [node("a", "H", 4), node("b", "H", 4)]
+    made = promise or Reservation("big", None, NOW + 4 * D, NOW + 40 * D, placements=place("a", (0, 1, 2, 3)))
+    return replace(
+        round_of(nodes, jobs, now=NOW, round_seconds=D, policy=Policy(fairness_power=0.0, **policy)),
+        reservations=(made,),
+    )
+
+
+def big(**fields):
+    return job("big", gpus=4, work_left=9e5, weight=0.01, submit_time=NOW - 900.0, **fields)
+
+
+def long_holder(on_node="a", **fields):
+    return job("holder", gpus=1, work_left=9e5, running=place(on_node, (0,)), started=NOW - 9e4, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "there"),
+    [
+        ({"work_left": 2.9 * D}, True),
+        ({"work_left": 3.1 * D}, False),
+        ({"work_left": None}, False),
+        ({"work_left": None, "checkpoint_seconds": 60.0}, True),
+        ({"work_left": None, "checkpoint_seconds": 60.0, "capabilities": RIGID}, False),
+        ({"work_left": None, "checkpoint_seconds": 3 * D + 1.0}, False),
+        ({"work_left": 2.9 * D, "restart_seconds": D}, False),
+    ],
+)
+def test_who_goes_where_a_place_is_promised_is_gone_by_then(fields, there):
+    """``b`` is full, so that a small job starts on ``a`` or not at all."""
+    full = [job("full", gpus=4, capabilities=RIGID, work_left=9e5, running=place("b", (0, 1, 2, 3)))]
+    holder = long_holder(capabilities=Capabilities())
+    small = job("small", gpus=1, **fields)
+    result = planned(rounds_with([*full, holder, big(), small]))
+    assert on(result, "small") == ({"a"} if there else set())
+    if not there:
+        verdict = next(v for v in result.verdicts if v.job == "small")
+        assert verdict.kind.value != "NEVER_FITS"
+
+
+def test_a_job_that_fits_on_promised_nodes_only_is_told_so():
+    jobs = [long_holder(), big(), job("wide", gpus=3, work_left=None)]
+    round_ = rounds_with(jobs)
+    small_b = replace(round_.cluster.nodes[1], device_count=2)
+    round_ = replace(round_, cluster=replace(round_.cluster, nodes=(round_.cluster.nodes[0], small_b)))
+    verdict = next(v for v in planned(round_).verdicts if v.job == "wide")
+    assert (verdict.kind.value, verdict.code) == ("HELD_BY_POLICY", "PROMISED")
+
+
+def test_the_gang_starts_as_soon_as_its_place_is_free():
+    result = planned(rounds_with([big(), job("small", gpus=4, work_left=9e5, weight=100.0)]))
+    assert done(result, "big").kind is ActionKind.PLACE
+    assert on(result, "big") == {"a"}
+    assert on(result, "small") == {"b"}
+
+
+@pytest.mark.parametrize(("before", "stopped"), [(1.5, False), (1.1, True), (0.5, True)])
+def test_who_is_in_the_way_stops_in_the_last_round_from_which_its_notice_ends_in_time(before, stopped):
+    latest = NOW + before * D
+    promise = Reservation("big", None, latest, latest + 9e3, placements=place("a", (0, 1, 2, 3)))
+    jobs = [long_holder(checkpoint_seconds=60.0), big(), job("other", gpus=4, work_left=9e5)]
+    result = planned(rounds_with(jobs, promise))
+    held = done(result, "holder")
+    if not stopped:
+        assert held.kind is ActionKind.KEEP
+        assert done(result, "big") is None
+        return
+    assert held.forced is ForcedReason.PROMISE_DUE
+    start = done(result, "big")
+    assert start.kind is ActionKind.PLACE
+    assert start.not_before == NOW + 60.0 <= latest
+    assert held.id in start.depends_on
+
+
+def test_nobody_is_stopped_who_may_not_be_or_for_a_place_that_is_closed():
+    latest = NOW + 0.5 * D
+    promise = Reservation("big", None, latest, latest + 9e3, placements=place("a", (0, 1, 2, 3)))
+    assert done(planned(rounds_with([long_holder(capabilities=RIGID), big()], promise)), "holder").kind is (
+        ActionKind.KEEP
+    )
+    round_ = rounds_with([long_holder(), big()], promise)
+    closed = replace(round_.cluster.nodes[0], cordoned=True)
+    round_ = replace(round_, cluster=replace(round_.cluster, nodes=(closed, round_.cluster.nodes[1])))
+    assert done(planned(round_), "holder").kind is ActionKind.KEEP
+
+
+@pytest.mark.parametrize("void", ["expired", "gone", "runs", "no gang"])
+def test_a_void_promise_keeps_nothing(void):
+    jobs = [job("small", gpus=4, work_left=9e5), job("small2", gpus=4, work_left=9e5), big()]
+    round_ = rounds_with(jobs)
+    promise = round_.reservations[0]
+    if void == "expired":
+        round_ = replace(round_, reservations=(replace(promise, expires_at=NOW),))
+    elif void == "gone":
+        round_ = replace(round_, jobs=tuple(round_.jobs[:2]))
+    elif void == "runs":
+        round_ = rounds_with([*jobs[:1], big(running=place("b", (0, 1, 2, 3)))])
+    else:
+        round_ = replace(round_, reservations=(replace(promise, placements=place("a", (0, 1))),))
+    assert {"a"} <= on(planned(round_), "small") | on(planned(round_), "small2")
+
+
+def test_an_old_job_is_promised_a_place_and_starts_by_then():
+    """Two rigid jobs end after 2 and 5 rounds, a pausable one never."""
+    jobs = [
+        job("short", gpus=4, work_left=8 * D, capabilities=RIGID, running=place("a", (0, 1, 2, 3))),
+        long_holder("b"),
+        big(),
+    ]
+    round_ = replace(rounds_with(jobs, promise_after_seconds=600.0), reservations=())
+    result = planned(round_)
+    reserve = done(result, "big")
+    assert reserve.kind is ActionKind.RESERVE
+    promise = reserve.reservation
+    assert {p.node for p in promise.placements} == {"b"}  # its holder can be stopped, well before 2 rounds
+    assert promise.latest_start <= NOW + 2 * D + 1.0
+    verdict = next(v for v in result.verdicts if v.job == "big")
+    assert verdict.latest_start == promise.latest_start
+    for number in range(1, 3):
+        after = apply(round_, result.plan)
+        still = after.reservations
+        round_ = replace(after, now=NOW + number * D, reservations=still)
+        result = planned(round_)
+        if done(result, "big") is not None and done(result, "big").kind is ActionKind.PLACE:
+            break
+    assert done(result, "big").kind is ActionKind.PLACE
+    assert round_.now <= promise.latest_start
+
+
+def test_a_wish_is_met_when_there_is_a_place_by_then():
+    jobs = [job("short", gpus=4, work_left=8 * D, capabilities=RIGID, running=place("a", (0, 1, 2, 3)))]
+    jobs += [job("full", gpus=4, work_left=9e5, capabilities=RIGID, running=place("b", (0, 1, 2, 3))), big()]
+    wish = Reservation("big", None, NOW + 4 * D, NOW + 40 * D)
+    promise = done(planned(rounds_with(jobs, wish)), "big").reservation
+    assert promise.latest_start == pytest.approx(NOW + 3 * D, abs=0.01)
+    assert done(planned(rounds_with(jobs, replace(wish, latest_start=NOW + 2 * D))), "big") is None
+    assert done(planned(rounds_with(jobs, replace(wish, domain="b"))), "big") is None
+
+
+def test_a_job_that_may_not_be_paused_and_runs_too_long_is_held():
+    round_ = replace(rounds_with([big(capabilities=RIGID)], longest_run_seconds=3600.0), reservations=())
+    verdict = planned(round_).verdicts[0]
+    assert (verdict.kind.value, verdict.code) == ("HELD_BY_POLICY", "RUN_LIMIT")
+    assert done(planned(replace(round_, policy=replace(round_.policy, longest_run_seconds=9e5))), "big")
+
+
+def test_a_promise_on_a_node_that_fails_is_void_and_made_anew():
+    jobs = [long_holder("b"), big()]
+    round_ = rounds_with(jobs, promise_after_seconds=600.0)
+    sick = replace(round_.cluster.nodes[0], health=NodeHealth.UNHEALTHY)
+    round_ = replace(round_, cluster=replace(round_.cluster, nodes=(round_.cluster.nodes[1],)))
+    assert sick.name == "a"
+    promise = done(planned(round_), "big").reservation
+    assert {p.node for p in promise.placements} == {"b"}
