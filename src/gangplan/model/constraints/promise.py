@@ -13,8 +13,8 @@ that it can be stopped for it:
 That is the second condition of EASY backfill (Lifka, *The ANL/IBM SP scheduling system*, JSSPP 1995), with
 the nodes fixed and for every promise instead of the first one (as in conservative backfill: Mu'alem and
 Feitelson, *Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM SP2 with
-backfilling*, IEEE TPDS 12, 2001), and with those who can be stopped counted as gone. A job with a promise of
-its own may delay those that come after it in the order of latest start.
+backfilling*, IEEE TPDS 12, 2001), and with those who can be stopped counted as gone. On the nodes of
+its own promise a job may delay those that come after it in the order of latest start.
 
 A promise is **due** as soon as nobody is in its way, or in the last round from which those in its way can be
 stopped in time, notice included; they are then forced off (``PROMISE_DUE``), and it is a claim
@@ -89,8 +89,8 @@ def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
         return []
     found = []
     action = change.action.id if change.action else ""
-    for other in barred_by(change.job, facts.round, dict(facts.promises), facts.throughput):
-        for node in sorted(nodes & {p.node for p in facts.promises[other].placements}):
+    for other, kept in barred_by(change.job, facts.round, dict(facts.promises), facts.throughput).items():
+        for node in sorted(nodes & kept):
             message = f"{change.job.name} starts on {node}, and may still be there when {other} is to start"
             found.append(Violation("promise.delayed", change.job.name, node, action, message))
     return found

@@ -174,33 +174,37 @@ def _is_a_gang(job: Job, placements: tuple[TaskPlacement, ...]) -> bool:
 
 
 def _marked(nodes: Sequence[Node], promises: Sequence[Reservation]) -> Iterator[Node]:
-    """The nodes, those without the promise labelled, for every promise."""
+    """The nodes, with a label for every promise that they are not part of.
+
+    Where an earlier promise has a node of it, another label is on the earlier one's nodes, too.
+    """
     held = [{placement.node for placement in promise.placements} for promise in promises]
+    shared = [(i, k) for i in range(len(held)) for k in range(i) if held[i] & held[k]]
     for node in nodes:
-        free_of = {f"{_MARK}{i}": "" for i, mine in enumerate(held) if node.name not in mine}
-        yield replace(node, labels={**node.labels, **free_of})
+        labels = {f"{_MARK}{i}": "" for i, mine in enumerate(held) if node.name not in mine}
+        for i, k in shared:
+            if node.name not in held[i] or node.name in held[k]:
+                labels[f"{_MARK}{i}/{k}"] = ""
+        yield replace(node, labels={**node.labels, **labels})
 
 
 def _kept_off(job: Job, round_: Round, promises: Sequence[Reservation], speeds: Speeds) -> Job:
     """The job, its groups on nodes only that are not promised to anybody whom it could keep waiting."""
     run = run_seconds(job, round_, speeds)
-    barred = {
-        f"{_MARK}{i}": ""
-        for i, promise in enumerate(promises)
-        if not _goes_before(job, promise, promises) and not _is_gone(job, run, promise.latest_start, round_)
-    }
+    own = next((i for i, promise in enumerate(promises) if promise.job == job.name), None)
+    mine = set() if own is None else {placement.node for placement in promises[own].placements}
+    barred: dict[str, str] = {}
+    for i, promise in enumerate(promises):
+        if i == own or _is_gone(job, run, promise.latest_start, round_):
+            continue
+        goes_before = own is not None and own < i and any(p.node in mine for p in promise.placements)
+        barred[f"{_MARK}{i}/{own}" if goes_before else f"{_MARK}{i}"] = ""
     if not barred:
         return job
     groups = tuple(
         replace(group, node_selector={**group.node_selector, **barred}) for group in job.component.task_groups
     )
     return replace(job, component=replace(job.component, task_groups=groups))
-
-
-def _goes_before(job: Job, promise: Reservation, promises: Sequence[Reservation]) -> bool:
-    """Whether the job's own promise is this one, or one that goes before it."""
-    own = next((mine for mine in promises if mine.job == job.name), None)
-    return own is not None and rank(own) <= rank(promise)
 
 
 def _is_gone(job: Job, run: float, moment: float, round_: Round) -> bool:

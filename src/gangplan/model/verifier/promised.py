@@ -182,15 +182,21 @@ def stoppable_from(job: Job, round_: Round) -> float:
     return earliest
 
 
-def barred_by(job: Job, round_: Round, promises: dict[str, Reservation], throughput: Throughput) -> list[str]:
-    """Names of the jobs whose promises a start of ``job`` in this round could delay, on their nodes."""
+def barred_by(
+    job: Job, round_: Round, promises: dict[str, Reservation], throughput: Throughput
+) -> dict[str, set[str]]:
+    """Nodes on which a start of ``job`` in this round could delay a promise, by the promise's job.
+
+    On the nodes of its own promise it may delay those that come after.
+    """
     own = promises.get(job.name)
-    found = []
+    found = {}
     for name, promise in promises.items():
+        nodes = {placement.node for placement in promise.placements}
         if own is not None and before(own) <= before(promise):
-            continue
-        if not leaves_in_time(job, promise.latest_start, round_, throughput):
-            found.append(name)
+            nodes -= {placement.node for placement in own.placements}
+        if nodes and not leaves_in_time(job, promise.latest_start, round_, throughput):
+            found[name] = nodes
     return found
 
 
