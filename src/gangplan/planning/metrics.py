@@ -120,6 +120,26 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True)
+class StartEstimates:
+    """How far starts were from what jobs were first told; seconds, positive: they started later.
+
+    Attributes:
+        estimated: jobs that were told an estimate before they first ran, and have run since.
+        error_mean, error_absolute_mean, error_absolute_p90: first start less the first estimate; None without
+            any.
+        promised: jobs that were promised a start before they first ran, and have run or are late.
+        kept: of these, those that started by then.
+    """
+
+    estimated: int
+    error_mean: float | None
+    error_absolute_mean: float | None
+    error_absolute_p90: float | None
+    promised: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """A played history in figures; None: no job that it could be told of.
 
@@ -128,7 +148,8 @@ class Metrics:
         rounds: that were played, those without anybody included.
         completion_mean, completion_p50, completion_p99: from submission to end, seconds.
         makespan: from the first submission to the last end, seconds.
-        queueing_mean, queueing_p99: from submission to first start, seconds.
+        queueing_mean, queueing_p50, queueing_p99: from submission to first start, seconds.
+        start_estimates: how far starts were from what was told of them.
         waiting_mean: holding nothing, seconds.
         largest_queueing_mean, largest_queueing_worst: from submission to first start of the largest gangs,
             the tenth of the jobs that ask for most devices and all that ask for as many, if for more than
@@ -152,7 +173,9 @@ class Metrics:
     completion_p99: float | None
     makespan: float | None
     queueing_mean: float | None
+    queueing_p50: float | None
     queueing_p99: float | None
+    start_estimates: StartEstimates
     waiting_mean: float | None
     largest_queueing_mean: float | None
     largest_queueing_worst: float | None
@@ -210,7 +233,9 @@ def measure(played: Played, reports: Sequence[JobReport] | None = None) -> Metri
         completion_p99=percentile(completions, 0.99),
         makespan=max(finishes) - min(r.submitted for r in reports) if finishes else None,
         queueing_mean=_mean(queueing),
+        queueing_p50=percentile(queueing, 0.5),
         queueing_p99=percentile(queueing, 0.99),
+        start_estimates=start_estimates(played),
         waiting_mean=_mean([r.waiting for r in reports]),
         largest_queueing_mean=_mean(largest),
         largest_queueing_worst=max(largest, default=None),
@@ -235,6 +260,30 @@ def measure(played: Played, reports: Sequence[JobReport] | None = None) -> Metri
         forced=sum(r.forced for r in reports),
         lost_gpu_hours=math.fsum(r.lost + r.restarting for r in reports) / 3600.0,
         jain=jain([r.service for r in ended]),
+    )
+
+
+def start_estimates(played: Played) -> StartEstimates:
+    """The error of the estimates, and the promises kept, of a played history."""
+    states = played.state.jobs.values()
+    errors = [
+        state.first_start - state.estimated_start
+        for state in states
+        if state.first_start is not None and state.estimated_start is not None
+    ]
+    due = [
+        (state.first_start, state.promised_start)
+        for state in states
+        if state.promised_start is not None
+        and (state.first_start is not None or state.promised_start < played.state.now)
+    ]
+    return StartEstimates(
+        estimated=len(errors),
+        error_mean=_mean(errors),
+        error_absolute_mean=_mean([abs(error) for error in errors]),
+        error_absolute_p90=percentile([abs(error) for error in errors], 0.9),
+        promised=len(due),
+        kept=sum(start is not None and start <= latest + _ROUNDING for start, latest in due),
     )
 
 

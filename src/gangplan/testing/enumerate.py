@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 
 from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
-from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
 from gangplan.model.verifier.facts import RoundFacts, round_facts
@@ -103,8 +103,8 @@ def best_plan(round_: Round, *, raw: bool = False, max_plans: int = 100_000) -> 
     Raises:
         TooManyPlansError: there are more than ``max_plans``.
     """
-    # A claim is on certain devices.
-    raw = raw or bool(round_.claims) or _held_twice(round_)
+    # A claim is on certain devices, and so is a promise.
+    raw = raw or bool(round_.claims) or bool(round_.reservations) or _held_twice(round_)
     return _Enumeration(round_, raw=raw, max_plans=max_plans).best()
 
 
@@ -287,7 +287,8 @@ class _Enumeration:
         notices = [
             job.checkpoint_seconds
             for job, choice in chosen
-            if choice.kind in _STOPS and job.name not in self.facts.forced
+            if choice.kind in _STOPS
+            and self.facts.forced.get(job.name, ForcedReason.PROMISE_DUE) is ForcedReason.PROMISE_DUE
         ]
         start = self.round.now + max(notices, default=0.0)
         gainers = [job.name for job, choice in chosen if choice.gains]

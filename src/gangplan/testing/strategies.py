@@ -145,8 +145,21 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
         policy=policy,
         outlook=_outlook(d, jobs, round_seconds) if d.chance(30) else None,
         claims=_claims(d, world, jobs),
-        reservations=_reservations(d, nodes, jobs, round_seconds),
     )
+
+
+@st.composite
+def promising(draw: st.DrawFn, size: Size = "small") -> Round:
+    """Valid rounds as of :func:`rounds`, with promises, wishes, and policies that make promises for age."""
+    round_ = draw(rounds(size))
+    d = _Draw(draw)
+    policy = replace(
+        round_.policy,
+        promise_after_seconds=d.one((60.0, None, 0.0)),
+        longest_run_seconds=d.one((None, None, 3_000.0)),
+    )
+    made = _reservations(d, round_.cluster.nodes, round_.jobs, round_.round_seconds)
+    return replace(round_, policy=policy, reservations=made)
 
 
 def _outlook(d: _Draw, jobs: Sequence[Job], round_seconds: float) -> Outlook:
@@ -338,8 +351,6 @@ def _policy(d: _Draw) -> Policy:
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
         disruption_limit_per_job_hour=d.one((None, None, None, None, None, 1)),
         hysteresis=d.one((0.05, 0.05, 0.0)),
-        promise_after_seconds=d.one((None, None, None, None, None, 60.0)),
-        longest_run_seconds=d.one((None, None, None, None, None, None, 3_000.0)),
         reference_host=Resources(8_000, 64 * GIB),
     )
 
@@ -670,10 +681,10 @@ def _claims(d: _Draw, world: _World, jobs: Sequence[Job]) -> tuple[Claim, ...]:
 def _reservations(
     d: _Draw, nodes: Sequence[Node], jobs: Sequence[Job], round_seconds: float
 ) -> tuple[Reservation, ...]:
-    """Now and then promises to waiting jobs, on nodes that others mostly hold now; some are wishes only."""
+    """Promises to waiting jobs, on nodes that others mostly hold now; some are wishes only."""
     found: list[Reservation] = []
     for job in jobs:
-        if not d.chance(10 if job.running is None else 2):
+        if not d.chance(40 if job.running is None else 5):
             continue
         latest = NOW + round_seconds * d.one((4.0, 1.0, 12.0, 0.5, -1.0))
         expires = latest + d.one((3600.0, 0.0))

@@ -36,7 +36,14 @@ def _figures(metrics: Metrics) -> Table:
         "completion mean, p50, p99", _times(metrics, "completion_mean", "completion_p50", "completion_p99")
     )
     table.add_row("makespan", _time(metrics.makespan))
-    table.add_row("to first start mean, p99", _times(metrics, "queueing_mean", "queueing_p99"))
+    queueing = _times(metrics, "queueing_mean", "queueing_p50", "queueing_p99")
+    table.add_row("to first start mean, p50, p99", queueing)
+    told = metrics.start_estimates
+    if told.estimated:
+        errors = (told.error_mean, told.error_absolute_mean, told.error_absolute_p90)
+        table.add_row("started after estimate mean, off by mean, p90", ", ".join(map(_time, errors)))
+    if told.promised:
+        table.add_row("promised starts kept", f"{told.kept} of {told.promised}")
     largest = _times(metrics, "largest_queueing_mean", "largest_queueing_worst")
     table.add_row("largest gangs to first start mean, worst", largest)
     for kind, found in metrics.deadlines.items():

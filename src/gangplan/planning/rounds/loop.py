@@ -226,6 +226,7 @@ class _World:
                 age = counted_age(before[name], state.now)
                 job = self._fair(job, before[name], facts.jobs[name].isolated, age, seconds)
             (live if job.finished is None else gone)[name] = job
+        live.update(_told(answer, plan, live))
         totals = replace(
             state.totals,
             rounds=state.totals.rounds + rounds,
@@ -252,6 +253,7 @@ class _World:
             or not isinstance(policy, Steady)
             or self._settings.telling.told is Told.PREDICTED
             or any(action.kind is not ActionKind.KEEP for action in plan.actions)
+            or round_.reservations  # one of them may be due in the next
         ):
             return 1
         until = min(policy.steady_until(round_), self._next(state, round_))
@@ -384,6 +386,21 @@ class _World:
     def _start_of(self, number: int) -> float:
         """When round ``number`` begins; a product, so that no error adds up."""
         return self._history.template.now + number * self._length
+
+
+def _told(answer: RoundResult | Plan, plan: Plan, jobs: Mapping[str, JobState]) -> dict[str, JobState]:
+    """Jobs that have never run, with the first estimate and the first promise of a start that they get."""
+    found: dict[str, JobState] = {}
+    for verdict in answer.verdicts if isinstance(answer, RoundResult) else ():
+        job = jobs.get(verdict.job)
+        if job is not None and job.first_start is None and job.estimated_start is None:
+            found[verdict.job] = replace(job, estimated_start=verdict.earliest_start)
+    for action in plan.actions:
+        if action.reservation is not None:
+            job = found.get(action.job) or jobs.get(action.job)
+            if job is not None and job.first_start is None and job.promised_start is None:
+                found[action.job] = replace(job, promised_start=action.reservation.latest_start)
+    return found
 
 
 def _still_promised(state: State, plan: Plan, jobs: Mapping[str, JobState]) -> tuple[Reservation, ...]:

@@ -94,6 +94,8 @@ class JobState:
         held_seconds: for which it was behind its gate, time before ``not_before`` left out.
         disrupted_at: when it was evicted, moved or resized by choice within the last hour.
         first_start: seconds since the epoch; None: it never ran.
+        estimated_start: when it was first told to start, before it ever ran; None: nobody said.
+        promised_start: the latest start that it was first promised; None: it never was.
         finished: seconds since the epoch; None: it has not ended.
         spans: closed ones, in order; a job that runs has one more that is open.
         attended: what it was given.
@@ -112,6 +114,8 @@ class JobState:
     held_seconds: float = 0.0
     disrupted_at: tuple[float, ...] = ()
     first_start: float | None = None
+    estimated_start: float | None = None
+    promised_start: float | None = None
     finished: float | None = None
     spans: tuple[Span, ...] = ()
     attended: Attended = Attended()
