@@ -176,6 +176,7 @@ def _priced(best: Candidate) -> Plan:
             worth[action.job],
             action.preconditions,
             action.not_before,
+            action.reservation,
         )
         for action in best.plan.actions
     ]
