@@ -81,6 +81,10 @@ class HighsBackend:
             run = _Run(library, program, parameters, began)
             run.go(None)
             detail = "solved again without the start, which came back in place of the optimum"
+        if run.lost_its_values:
+            run = _Run(library, program, parameters, began)
+            run.go(None, presolve=False)
+            detail = "solved again without presolving, which lost the optimum's values"
         values = run.values
         if values is not None and not run.linear:
             tidy = answer.rounded(program, values)
@@ -130,16 +134,19 @@ class _Run:
     def lost_its_values(self) -> bool:
         """Whether the values are worth less than HiGHS says that they are.
 
-        1.16.0 sometimes improves a start while it presolves and then returns the start itself as optimal.
+        1.16.0 sometimes improves a start while it presolves and then returns the start itself as optimal, and
+        was once seen to return values of 3 as optimal with an objective of 4 without any start.
         """
         if self.values is None or self.linear:
             return False
         value = self.program.evaluate(self.values)
         return value < self.claimed - 1e-6 * max(1.0, abs(self.claimed))
 
-    def go(self, start: FloatArray | None) -> None:
+    def go(self, start: FloatArray | None, *, presolve: bool = True) -> None:
         """Solve from ``start``."""
         highs = self._loaded(*self.bounds, integer=not self.linear)
+        if not presolve:
+            _checked("option presolve", highs.setOptionValue("presolve", "off"))
         if start is not None:
             every = np.arange(self.program.columns, dtype=np.int32)
             _checked("setSolution", highs.setSolution(self.program.columns, every, start))

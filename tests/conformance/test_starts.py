@@ -13,8 +13,9 @@ from gangplan.model.formulation.layout import build_layout
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.program import Program, SolveParameters, SolveStatus
+from gangplan.testing.programs import KNOWN_ANSWERS
 from gangplan.testing.strategies import rounds
-from gangplan_solvers import catalog
+from gangplan_solvers import catalog, highs
 
 BACKENDS = [name for name in catalog.names() if catalog.load(name).availability().available]
 
@@ -43,6 +44,22 @@ def test_a_start_that_presolve_improves_does_not_come_back_as_the_optimum(name: 
     solution = catalog.load(name).solve(program, SolveParameters(), start)
     assert solution.status is SolveStatus.OPTIMAL
     assert solution.objective == pytest.approx(33.594015173493084)
+
+
+def test_values_worth_less_than_highs_says_are_solved_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The knapsack's 220 comes back with the values of nothing, whose worth is 0, as long as it presolves."""
+    honest = highs._Run.go
+
+    def go(run: highs._Run, start: np.ndarray | None, *, presolve: bool = True) -> None:
+        honest(run, start, presolve=presolve)
+        if presolve:
+            run.values = np.zeros(3)
+
+    monkeypatch.setattr(highs._Run, "go", go)
+    solution = highs.BACKEND.solve(KNOWN_ANSWERS["knapsack"].program, SolveParameters())
+    assert solution.status is SolveStatus.OPTIMAL
+    assert solution.objective == pytest.approx(220.0)
+    assert "without presolving" in solution.detail
 
 
 @pytest.mark.parametrize("name", BACKENDS)
