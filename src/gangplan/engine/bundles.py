@@ -55,7 +55,7 @@ def bundles(judge: Judge, candidate: Candidate, floor: Candidate, *, by_quota: b
     Who starts in ``floor`` too, elsewhere, needs nobody's place: with it goes whoever took that other place.
     """
     actions = {action.id: action for action in candidate.plan.actions}
-    by_job = {action.job: action.id for action in candidate.plan.actions}
+    by_job = {job: action.id for job, action in candidate.action_of.items()}
     chosen = {action.id for action in candidate.plan.actions if is_chosen(action)}
     if not chosen:
         return []
@@ -197,7 +197,7 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
             left = work / after.throughput
             starts.append((left, name, more, a_stop * pays / length))
     starts.sort()
-    needed_by = [set(a.beneficiaries) for a in candidate.plan.actions if a.job in jobs and is_chosen(a)]
+    needed_by = _needed_by(candidate, jobs)
     best: Weighed | None = None
     for left, name, more, pays in (*starts, (horizon, "", 0.0, 0.0)):
         within = min(left, horizon)
@@ -205,14 +205,26 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
         found = Weighed(earned * rounds - cost, earned, cost, within)
         if best is None or found.gain > best.gain:
             best = found
-        if left >= horizon or any(names == {name} for names in needed_by):
+        mine_too = needed_by.get(name, ())
+        if left >= horizon or any(len(names) == 1 for names in mine_too):
             break
-        for names in needed_by:
+        for names in mine_too:
             names.discard(name)
         earned -= more
         cost -= pays
     assert best is not None
     return best
+
+
+def _needed_by(candidate: Candidate, jobs: Collection[str]) -> dict[str, list[set[str]]]:
+    """By job, for each disruption of ``jobs`` that is for its good: all for whose good it is."""
+    found: dict[str, list[set[str]]] = defaultdict(list)
+    for action in map(candidate.action_of.get, jobs):
+        if action and is_chosen(action):
+            names = set(action.beneficiaries)
+            for name in names:
+                found[name].append(names)
+    return found
 
 
 def _lost_device_seconds(mine: JobFacts, outcome: Outcome) -> float:

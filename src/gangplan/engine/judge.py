@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from gangplan.domain.plan import Plan, Stage
+from gangplan.domain.plan import Action, Plan, Stage
 from gangplan.engine.budget import Budget
 from gangplan.engine.runner import Cancellation
 from gangplan.model.instance.instance import Instance
@@ -23,7 +24,7 @@ _CANDIDATES = 1.5
 """What one more candidate and the answer cost, in verifications."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A verified plan.
 
@@ -43,6 +44,11 @@ class Candidate:
     def value(self) -> float:
         """Verified objective."""
         return self.verification.objective
+
+    @cached_property
+    def action_of(self) -> Mapping[str, Action]:
+        """What the plan says of every job that it changes or keeps."""
+        return {action.job: action for action in self.plan.actions}
 
 
 @dataclass(slots=True)
