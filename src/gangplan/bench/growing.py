@@ -111,12 +111,16 @@ def count_lines(round_: Round, how: PlanParameters) -> tuple[dict[str, int], Rou
 
 
 def evaluation_lines(round_: Round) -> tuple[int, int]:
-    """Lines that it takes to set prices up, and those of one evaluation."""
+    """Lines that it takes to set prices up, and those of one evaluation.
+
+    It is set up once before, uncounted: the first time, compiled loops look up their arguments' types.
+    """
     from gangplan.model.instance.instance import build_instance
     from gangplan.model.prices.lagrangian import PriceSearch
 
     instance = build_instance(round_)
     setting_up, evaluating = Lines(), Lines()
+    PriceSearch.of(instance)
     with setting_up.counting("prices"):
         search = PriceSearch.of(instance)
     guess = search.first_guess()
