@@ -135,6 +135,10 @@ def renamed(round_: Round, plan: Plan) -> tuple[Round, Plan]:
     def moved(placements):
         return tuple(replace(placement, node=new(placement.node)) for placement in placements)
 
+    def promised(promise):
+        places = moved(promise.placements)
+        return replace(promise, job=new(promise.job), domain=new(promise.domain), placements=places)
+
     tree = round_.cluster.topology
     domains = tuple(replace(d, name=new(d.name), parent=new(d.parent)) for d in tree.domains)
     nodes = tuple(replace(n, name=new(n.name), domain=new(n.domain)) for n in round_.cluster.nodes)
@@ -161,6 +165,7 @@ def renamed(round_: Round, plan: Plan) -> tuple[Round, Plan]:
         claims=tuple(
             replace(claim, job=new(claim.job), placements=moved(claim.placements)) for claim in round_.claims
         ),
+        reservations=tuple(map(promised, round_.reservations)),
         outlook=round_.outlook
         and replace(
             round_.outlook, jobs=tuple(replace(entry, job=new(entry.job)) for entry in round_.outlook.jobs)
@@ -174,6 +179,7 @@ def renamed(round_: Round, plan: Plan) -> tuple[Round, Plan]:
             placements=moved(action.placements),
             depends_on=tuple(f"y/{key}" for key in action.depends_on),
             beneficiaries=tuple(new(name) for name in action.beneficiaries),
+            reservation=action.reservation and promised(action.reservation),
         )
         for action in plan.actions
     )

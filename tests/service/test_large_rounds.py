@@ -17,7 +17,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.planning.generate import generate_named
 from gangplan.service import placement
-from gangplan.service.servicer import PlacementServicer
+from gangplan.service.answering import Answering
 from gangplan.service.wire import (
     read_cluster,
     read_component,
@@ -63,14 +63,14 @@ async def test_everything_but_the_call_itself_happens_off_the_loop(
 
         monkeypatch.setattr(owner, name, noted)
 
-    noting(placement, "_parsed")
+    noting(placement, "parsed")
     noting(placement, "read_round_request")
     noting(placement, "write_result")
-    noting(PlacementServicer, "_encode")
+    noting(Answering, "encode")
     request = write_round(make_round(), PlanParameters()).SerializeToString()
     async with serving(instant) as server:
         await asyncio.to_thread(plan, server.address, request)
-    assert set(threads) == {"_parsed", "read_round_request", "write_result", "_encode"}
+    assert set(threads) == {"parsed", "read_round_request", "write_result", "encode"}
     assert threading.get_ident() not in threads.values()
 
 
