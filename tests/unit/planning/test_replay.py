@@ -99,6 +99,7 @@ def test_steps_at_measured_throughputs() -> None:
     cells = (cell(1, 2.0), cell(4, 6.0), cell(4, 3.0, spread=True), cell(4, 1.0, "k80"))
     job = a_job(gpus=4, model="m", work=1200.0, work_unit="steps")
     assert ran(replay(trace(job, measurements=cells), site())) == {"a": 200.0}
+    assert replay(trace(job, measurements=cells), site()).changed == {}
     other = job.model_copy(update={"model": "unknown"})
     assert ran(replay(trace(other, measurements=cells), site())) == {"a": 600.0}
     unit = job.model_copy(update={"work_unit": "iterations"})

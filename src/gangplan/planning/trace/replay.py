@@ -142,7 +142,8 @@ class _Making:
             return None
         if found is not None:
             self.profiles.setdefault(found.profile.name, found.profile)
-            self.changed["throughput in proportion to fewer GPUs"] += found.extrapolated
+            if found.extrapolated:
+                self.changed["throughput in proportion to fewer GPUs"] += 1
             groups = [self._as_measured(groups[0], found)]
         submit = self._site.now + (record.submit_s - zero) / self._how.load
         job = Job(
