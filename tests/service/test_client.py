@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from inspect import signature
 from typing import Any
 
 import grpc
@@ -13,8 +14,10 @@ import grpc.aio
 import pytest
 
 from gangplan.client import Client
+from gangplan.client.asked import parameters_of
 from gangplan.domain.job import Job
 from gangplan.domain.plan import Stage
+from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import ServiceError
 from gangplan.v1 import admission_pb2, placement_service_pb2
 
@@ -101,6 +104,20 @@ async def test_a_call_that_a_service_does_not_know_is_unimplemented() -> None:
         with pytest.raises(ServiceError) as caught:
             await asyncio.to_thread(talk)
     assert caught.value.code == "UNIMPLEMENTED"
+
+
+def test_every_parameter_of_planning_can_be_asked_for() -> None:
+    """The words of ``plan_round`` are the fields of PlanParameters, with the same defaults."""
+    named = {"time_budget_seconds": "time_budget"}
+    words = {
+        named.get(field.name, field.name): getattr(PlanParameters(), field.name)
+        for field in fields(PlanParameters)
+    }
+    for call in (parameters_of, Client.plan_round):
+        asked = signature(call).parameters.values()
+        found = {one.name: one.default for one in asked if one.kind is one.KEYWORD_ONLY}
+        assert {name: default for name, default in found.items() if name != "timeout"} == words
+    assert parameters_of(look_ahead_share=0.5) == PlanParameters(look_ahead_share=0.5)
 
 
 def test_in_process_bad_input_raises_as_over_the_wire(make_round: Any) -> None:

@@ -84,6 +84,7 @@ def parameters_of(
     proposers: Sequence[str] = DEFAULTS.proposers,
     steps: Steps = DEFAULTS.steps,
     warm_start: bytes = DEFAULTS.warm_start,
+    look_ahead_share: float = DEFAULTS.look_ahead_share,
     previous_plan: Plan | None = DEFAULTS.previous_plan,
     request_id: str = "",
 ) -> PlanParameters:
@@ -100,6 +101,7 @@ def parameters_of(
         proposers=tuple(proposers),
         steps=steps,
         warm_start=warm_start,
+        look_ahead_share=look_ahead_share,
         previous_plan=previous_plan,
     )
 

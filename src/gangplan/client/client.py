@@ -88,6 +88,7 @@ class Client:
         proposers: Sequence[str] = DEFAULTS.proposers,
         steps: Steps = DEFAULTS.steps,
         warm_start: bytes = DEFAULTS.warm_start,
+        look_ahead_share: float = DEFAULTS.look_ahead_share,
         previous_plan: Plan | None = DEFAULTS.previous_plan,
         request_id: str = "",
         timeout: float | None = None,
@@ -106,6 +107,7 @@ class Client:
             proposers: names of the service's proposers to ask as well.
             steps: what to do otherwise than the planner does at the round's size.
             warm_start: of the answer to the round before; empty: a cold start.
+            look_ahead_share: share of the time for a new outlook; 0: the round's is followed as it is.
             previous_plan: an earlier plan, tried as a proposal.
             request_id: comes back in the answer; the same id with the same content gives the same answer.
             timeout: seconds after which nobody waits any more; None: the time budget and ten seconds.
@@ -124,6 +126,7 @@ class Client:
             proposers=proposers,
             steps=steps,
             warm_start=warm_start,
+            look_ahead_share=look_ahead_share,
             previous_plan=previous_plan,
             request_id=request_id,
         )
