@@ -18,6 +18,6 @@ Times are seconds and count from the trace's own zero (``time_zero`` in the head
 thousandths. A key that is not there is unknown, or as by default. ``raw`` has the record as its source wrote
 it, every column in its own words. The fields are documented in :mod:`~gangplan.planning.trace.records`.
 
-``lines`` reads and writes it record by record, ``ledger`` counts, ``describe`` sums up, ``happens`` makes a
-history that can be simulated, ``fit`` draws others like it.
+``lines`` reads and writes it record by record, ``ledger`` counts, ``describe`` sums up, ``replay`` makes a
+history that can be simulated, with the throughputs that ``speeds`` finds, and ``fit`` draws others like it.
 """

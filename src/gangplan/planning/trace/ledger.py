@@ -10,7 +10,7 @@ from gangplan.errors import FieldViolation, TraceError
 from gangplan.planning.trace.records import End, JobRecord, Measurement, Record
 
 MOST_WRONG = 50
-"""After so many wrong lines reading stops."""
+"""After so many faults reading stops."""
 WRONG_LINES = "lines that are wrong"
 
 
