@@ -115,3 +115,12 @@ def test_a_trace_needs_a_cluster(gangplan: Run, replayed: tuple[Path, Path]) -> 
     done = gangplan("simulate", replayed[0], "--cluster", replayed[1], "--type", "dgx")
     assert done.returncode == INVALID_INPUT
     assert "'dgx' is no WORD=TYPE" in done.stderr
+
+
+def test_what_is_said_of_a_trace_is_refused_without_one(gangplan: Run, file: Path) -> None:
+    done = gangplan("simulate", file, "--policy", "fifo", "--queue", "q", "--restart", "30s")
+    assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
+    assert done.stderr.splitlines() == [
+        "error: --queue: is of a trace: replay one with --cluster",
+        "error: --restart: is of a trace: replay one with --cluster",
+    ]

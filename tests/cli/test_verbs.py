@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from gangplan.cli.main import application
@@ -77,6 +78,25 @@ def test_help_names_the_verb_and_its_options(gangplan: Any, words: list[str]) ->
     assert done.returncode == DONE
     assert done.stdout.startswith(" ".join(["Usage: gangplan", *words]))
     assert done.stderr == ""
+
+
+def test_the_help_of_every_verb_has_an_example_with_options_that_it_has() -> None:
+    def verbs(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        if not hasattr(command, "commands"):
+            yield " ".join(words), command
+            return
+        for name, inner in command.commands.items():
+            yield from verbs(inner, (*words, name))
+
+    found = dict(verbs(get_command(application()), ("gangplan",)))
+    assert len(found) > 30
+    for words, command in found.items():
+        lines = [line.strip() for line in (command.help or "").splitlines()]
+        examples = [line for line in lines if f"{line} ".startswith(f"{words} ")]
+        assert examples, words
+        options = {option for parameter in command.params for option in parameter.opts}
+        for example in examples:
+            assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", example)) <= options, example
 
 
 @pytest.mark.parametrize("words", [["nonsense"], ["solve"], ["solve", "x.yaml", "--pipeline", "fast"]])

@@ -24,8 +24,12 @@ def admit(
 ) -> None:
     """Say whether a job can be let in: whether it can meet its deadline beside the others'.
 
+    \b
+    gangplan admit scenarios/deadline.yaml --job c-urgent
+    gangplan admit round.json --job nightly -o json
+
     A yes comes with a schedule that the verifier accepted, a no is proved. Exits with 0 for a yes, else 4.
-    """
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.cli.inputs import read_input
     from gangplan.client.documents import document_of
     from gangplan.domain.admission import Admission

@@ -28,8 +28,12 @@ def check(
 ) -> None:
     """Judge a plan, whoever made it, with the independent verifier.
 
+    \b
+    gangplan solve scenarios/gang.yaml -o json > plan.json
+    gangplan check scenarios/gang.yaml plan.json
+
     Exits with 0 when it breaks no rule, else with 4 and every violation on standard output.
-    """
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.cli.inputs import read_input
     from gangplan.cli.render.figures import counted, value
     from gangplan.model.verifier.verify import verify

@@ -54,7 +54,12 @@ def openb(
         str, typer.Option(help="Which pod list of a folder: default, cpu050, ...")
     ] = "default",
 ) -> None:
-    """Import the openb production trace: 1,523 nodes, 6,212 GPUs, thousands of pods, all waiting at once."""
+    """Import the openb production trace: 1,523 nodes, 6,212 GPUs, thousands of pods, all waiting at once.
+
+    \b
+    gangplan import openb FOLDER -o openb.yaml --fractional share
+    gangplan import openb FOLDER --pod-list gpushare40 -o openb.jsonl
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.adapters.traces.openb import Fractional, find_lists, import_openb
     from gangplan.planning.scenario import dumps
 
@@ -124,7 +129,8 @@ def _verb(name: str, about: str) -> Callable[..., Any]:
     ) -> None:
         _convert(name, files, to, skip_wrong=skip_wrong)
 
-    convert.__name__, convert.__doc__ = name, f"{about[:1].upper()}{about[1:]}."
+    convert.__name__ = name
+    convert.__doc__ = f"{about[:1].upper()}{about[1:]}.\n\n\b\ngangplan import {name} PATH -o {name}.jsonl\n"
     return explained(convert)
 
 

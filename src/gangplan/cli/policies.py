@@ -18,7 +18,12 @@ def policies(
     *,
     output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
 ) -> None:
-    """List the policies with a name, and what each sets."""
+    """List the policies with a name, and what each sets.
+
+    \b
+    gangplan policies
+    gangplan policies -o yaml
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.domain.presets import PRESETS
 
     if output is not Format.TABLE:

@@ -26,7 +26,12 @@ class DocumentFormat(Enum):
 
 @explained
 def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario files.")]) -> None:
-    """Check scenario files: their form, and every round in them."""
+    """Check scenario files: their form, and every round in them.
+
+    \b
+    gangplan scenario validate scenarios/*.yaml
+    """  # noqa: D301 - \b keeps the lines
+    from gangplan.cli.render.figures import counted
     from gangplan.errors import FieldViolation, InvalidInputError
     from gangplan.planning.scenario import expand as expanded
     from gangplan.planning.scenario import load
@@ -39,15 +44,19 @@ def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help
         except InvalidInputError as error:
             violations += error.violations
             continue
-        sizes = f"{len(rounds[0].cluster.nodes)} nodes, {len(rounds[-1].jobs)} jobs"
-        print(f"{file}: valid, {len(rounds)} round{'s' if len(rounds) > 1 else ''}, {sizes}")
+        sizes = (len(rounds), "round"), (len(rounds[0].cluster.nodes), "node"), (len(rounds[-1].jobs), "job")
+        print(f"{file}: valid, {', '.join(counted(number, noun) for number, noun in sizes)}")
     if violations:
         raise InvalidInputError(violations)
 
 
 @explained
 def show(file: _File, *, at: _At = None) -> None:
-    """Show a scenario's cluster and jobs as they are before any plan."""
+    """Show a scenario's cluster and jobs as they are before any plan.
+
+    \b
+    gangplan scenario show scenarios/full-cluster.yaml
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.cli.inputs import read_input
     from gangplan.cli.render.console import print_answer
     from gangplan.cli.render.situation import situation
@@ -69,7 +78,12 @@ def expand(
     ] = None,
     compact: Annotated[bool, typer.Option(help="Fold alike nodes and jobs to classes.")] = False,
 ) -> None:
-    """Write a scenario out as a round file: a PlanRoundRequest in protobuf's JSON mapping."""
+    """Write a scenario out as a round file: a PlanRoundRequest in protobuf's JSON mapping.
+
+    \b
+    gangplan scenario expand scenarios/gang.yaml > round.json
+    gangplan scenario expand scenarios/gang.yaml --compact --to round.pb
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.cli.inputs import read_input
     from gangplan.client.documents import document_of
     from gangplan.service.files import save_message
@@ -86,7 +100,11 @@ def expand(
 
 @explained
 def schema() -> None:
-    """Print the JSON schema of scenario files, for editors."""
+    """Print the JSON schema of scenario files, for editors.
+
+    \b
+    gangplan scenario schema > scenario.schema.json
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.planning.scenario import json_schema
 
     print_document(json_schema(), Format.JSON)

@@ -70,8 +70,14 @@ def serve(
 ) -> None:
     """Answer calls over gRPC until SIGTERM or SIGINT.
 
+    \b
+    gangplan serve
+    gangplan serve --host 0.0.0.0 --slots 4 --metrics-port 9090
+    gangplan serve --port 0 --sessions memory
+    gangplan serve --sessions postgresql://db.example/gangplan
+
     Prints HOST:PORT once calls are answered; the log goes to standard error as JSON.
-    """
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.observe.logs import LogFormat, configure_logs
     from gangplan.service.options import MEBIBYTE, ServerOptions
     from gangplan.service.server import serve as run

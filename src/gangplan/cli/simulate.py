@@ -19,8 +19,19 @@ if TYPE_CHECKING:
     from gangplan.planning.rounds.history import History
     from gangplan.planning.rounds.loop import RoundRecord, Settings
     from gangplan.planning.rounds.state import State
+    from gangplan.planning.rounds.told import Telling
+    from gangplan.planning.scenario.schema import SimulationPart
 
-_TRACE = "Of a trace"
+_OPTIONS = {
+    "queue": "--queue",
+    "skip": "--skip",
+    "most_jobs": "--most-jobs",
+    "load": "--load",
+    "elastic": "--elastic",
+    "types": "--type",
+    "restart_seconds": "--restart",
+}
+"""What says how a trace is replayed, by the field of :class:`~gangplan.planning.trace.replay.Replay`."""
 _MOST_ROUNDS = 1_000_000
 _AFTER_SECONDS = 30 * 86_400.0
 """How long after the last arrival nodes go on to fail, besides once the time until then."""
@@ -93,28 +104,24 @@ def simulate(
     ] = None,
     cluster: Annotated[
         Path | None,
-        typer.Option(help="Of a trace: a scenario with nodes, catalogue and policy.", rich_help_panel=_TRACE),
+        typer.Option(help="Of a trace: a scenario with nodes, catalogue and policy."),
     ] = None,
-    queue: Annotated[
-        str | None, typer.Option(help="Only jobs of this queue of the trace.", rich_help_panel=_TRACE)
-    ] = None,
+    queue: Annotated[str | None, typer.Option(help="Only jobs of this queue of the trace.")] = None,
     skip: Annotated[
         int,
-        typer.Option(help="Pass over so many jobs, in order of submission.", min=0, rich_help_panel=_TRACE),
+        typer.Option(help="Of a trace: pass over so many jobs, in order of submission.", min=0),
     ] = 0,
     most_jobs: Annotated[
         int | None,
-        typer.Option(
-            help="Replay so many jobs after these.", min=1, rich_help_panel=_TRACE, show_default="all"
-        ),
+        typer.Option(help="Of a trace: replay so many jobs after these.", min=1, show_default="all"),
     ] = None,
     load: Annotated[
         float,
-        typer.Option(help="Let jobs arrive so many times as fast.", min=1e-6, rich_help_panel=_TRACE),
+        typer.Option(help="Of a trace: let jobs arrive so many times as fast.", min=1e-6),
     ] = 1.0,
     elastic: Annotated[
         bool,
-        typer.Option("--elastic", help="Let jobs have any measured number of GPUs.", rich_help_panel=_TRACE),
+        typer.Option("--elastic", help="Of a trace: let jobs have any measured number of GPUs."),
     ] = False,
     types: Annotated[
         list[str] | None,
@@ -122,16 +129,14 @@ def simulate(
             "--type",
             metavar="WORD=TYPE",
             help="The cluster's type by the trace's word for it.",
-            rich_help_panel=_TRACE,
         ),
     ] = None,
     restart: Annotated[
         float,
         typer.Option(
-            help="What every start of a job costs.",
+            help="Of a trace: what every start of a job costs.",
             parser=_time,
             metavar="DURATION",
-            rich_help_panel=_TRACE,
         ),
     ] = "0",  # type: ignore[assignment]  # parsed
     mtbf: Annotated[
@@ -157,7 +162,15 @@ def simulate(
         typer.Option("--output", "-o", help="json and yaml: run, metrics and jobs, and nothing else."),
     ] = Format.TABLE,
 ) -> None:
-    """Play a scenario or a trace round by round: what becomes of its jobs when a policy decides."""
+    """Play a scenario or a trace round by round: what becomes of its jobs when a policy decides.
+
+    \b
+    gangplan simulate scenarios/rush-hour.yaml --policy list
+    gangplan simulate scenarios/rush-hour.yaml --policy fifo --told noisy
+    gangplan simulate S/300/100/seed0 --policy tracking --preset deadline -o json
+    gangplan simulate gavel.jsonl --cluster site.yaml --policy fifo --most-jobs 500
+    gangplan simulate gavel.jsonl --cluster site.yaml --type v100=V100 --mtbf 30d --state world.json
+    """  # noqa: D301 - \b keeps the lines
     from dataclasses import asdict
 
     from gangplan.planning import policies
@@ -168,19 +181,19 @@ def simulate(
         for name, about in policies.describe().items():
             print(f"{name:24} {about}")
         return
+    how_replayed = {
+        "queue": queue,
+        "skip": skip,
+        "most_jobs": most_jobs,
+        "load": load,
+        "elastic": elastic,
+        "types": _pairs(types or []),
+        "restart_seconds": restart,
+    }
     if cluster is not None:
-        how_replayed = {
-            "queue": queue,
-            "skip": skip,
-            "most_jobs": most_jobs,
-            "load": load,
-            "elastic": elastic,
-            "types": _pairs(types or []),
-            "restart_seconds": restart,
-        }
         history, settings = _replay(Path(scenario), cluster, how_replayed, told, noise, seed, rounds)
     else:
-        history, settings = _read(scenario, told, noise, seed, rounds)
+        history, settings = _read(scenario, how_replayed, told, noise, seed, rounds)
     history = history.under(preset, "--preset")
     if mtbf is not None:
         history = _failing(history, settings, mtbf, repair)
@@ -216,32 +229,42 @@ def simulate(
 
 
 def _read(
-    scenario: str, told: ToldChoice | None, noise: float | None, seed: int | None, rounds: int | None
+    scenario: str,
+    how: dict[str, Any],
+    told: ToldChoice | None,
+    noise: float | None,
+    seed: int | None,
+    rounds: int | None,
 ) -> tuple[History, Settings]:
-    """The history, and how it is played; options come before what the file says."""
+    """The history, and how it is played; options come before what the file says, those of traces are refused.
+
+    Raises:
+        InvalidInputError: it is a trace, or ``how`` says something of one.
+    """
     from gangplan.errors import FieldViolation, InvalidInputError
     from gangplan.planning import histories
     from gangplan.planning.rounds.loop import Settings
-    from gangplan.planning.rounds.told import Telling, Told
     from gangplan.planning.scenario import history, load
     from gangplan.planning.scenario.schema import SimulationPart
+    from gangplan.planning.trace.replay import Replay
 
     path = Path(scenario)
     if path.name.lower().endswith((".jsonl", ".jsonl.gz")):
         raise InvalidInputError(
             [FieldViolation("--cluster", "a trace is replayed on a cluster: name its file")]
         )
+    unset = Replay()
+    said = [_OPTIONS[name] for name, value in how.items() if value != getattr(unset, name)]
+    if said:
+        description = "is of a trace: replay one with --cluster"
+        raise InvalidInputError([FieldViolation(option, description) for option in said])
     part = SimulationPart()
     if path.suffix.lower() in {".yaml", ".yml"} or path.is_file():
         read = load(path)
         part, found = read.simulation, history(read, folder=path.parent)
     else:
         found = histories.named(scenario)
-    telling = Telling(
-        Told(part.told if told is None else told.value),
-        noise=part.noise if noise is None else noise,
-        seed=found.seed if seed is None else seed,
-    )
+    telling = _telling(part, told, noise, found.seed if seed is None else seed)
     return found, Settings(telling, part.rounds if rounds is None else rounds)
 
 
@@ -257,7 +280,6 @@ def _replay(
     """A trace on the cluster of a scenario; what is left out of it is said."""
     from gangplan.planning.rounds.history import Failure
     from gangplan.planning.rounds.loop import Settings
-    from gangplan.planning.rounds.told import Telling, Told
     from gangplan.planning.scenario import expand, load
     from gangplan.planning.trace.lines import load as load_trace
     from gangplan.planning.trace.replay import Replay, replay
@@ -270,14 +292,21 @@ def _replay(
     found = replay(load_trace(trace), site, asked, failures)
     for reason, count in (*found.left_out.items(), *found.changed.items()):
         say(f"{'left out' if reason in found.left_out else 'changed'}: {reason} ({count:,})")
-    telling = Telling(
+    telling = _telling(part, told, noise, seed)
+    if rounds is None:  # the default of a scenario is too few for months
+        rounds = part.rounds if "rounds" in part.model_fields_set else _MOST_ROUNDS
+    return found.history, Settings(telling, rounds)
+
+
+def _telling(part: SimulationPart, told: ToldChoice | None, noise: float | None, seed: int) -> Telling:
+    """What policies are told: options come before what the file says."""
+    from gangplan.planning.rounds.told import Telling, Told
+
+    return Telling(
         Told(part.told if told is None else told.value),
         noise=part.noise if noise is None else noise,
         seed=seed,
     )
-    if rounds is None:  # the default of a scenario is too few for months
-        rounds = part.rounds if "rounds" in part.model_fields_set else _MOST_ROUNDS
-    return found.history, Settings(telling, rounds)
 
 
 def _pairs(words: list[str]) -> dict[str, str]:

@@ -85,7 +85,15 @@ def solve(
         typer.Option(help="Which of a scenario's rounds, from 0.", min=0),
     ] = None,
 ) -> None:
-    """Plan one round and show the plan: here, or by a service."""
+    """Plan one round and show the plan: here, or by a service.
+
+    \b
+    gangplan solve scenarios/full-cluster.yaml
+    gangplan solve scenarios/rush-hour.yaml --time-limit 500ms --progress
+    gangplan solve round.json --solver highs --strict -o json
+    gangplan solve round.json --address 127.0.0.1:50051 -o yaml
+    gangplan solve round.pb --step fruitless=0 --step programmes=500:0.5,all:1
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.cli.inputs import read_input
     from gangplan.client import Client
     from gangplan.service.wire import read_result, write_round

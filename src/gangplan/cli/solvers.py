@@ -21,7 +21,12 @@ def solvers(
     ] = None,
     output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
 ) -> None:
-    """List the solver backends, and why one cannot be used."""
+    """List the solver backends, and why one cannot be used.
+
+    \b
+    gangplan solvers
+    gangplan solvers --address 127.0.0.1:50051 -o json
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.client import Client
 
     with Client(address) if address else Client.in_process(start=False) as client:

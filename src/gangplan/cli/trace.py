@@ -20,7 +20,12 @@ def describe(
     *,
     output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
 ) -> None:
-    """Say what is in a trace: counts, span, sizes, durations."""
+    """Say what is in a trace: counts, span, sizes, durations.
+
+    \b
+    gangplan trace describe gavel.jsonl
+    gangplan trace describe philly.jsonl.gz -o json
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.planning.trace.describe import describe as sum_up
     from gangplan.planning.trace.lines import read_records
 
@@ -55,7 +60,11 @@ def fit(
         ),
     ] = None,
 ) -> None:
-    """Draw a trace with the arrivals, sizes, kinds and durations of another."""
+    """Draw a trace with the arrivals, sizes, kinds and durations of another.
+
+    \b
+    gangplan trace fit gavel.jsonl --jobs 10000 --seed 1 -o like-gavel.jsonl
+    """  # noqa: D301 - \b keeps the lines
     from gangplan.planning.trace.fit import Fitted
     from gangplan.planning.trace.lines import line_of, load, write_records
 
