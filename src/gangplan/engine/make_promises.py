@@ -150,6 +150,7 @@ def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:
 def holders(round_: Round, plan: Plan, outcomes: Mapping[str, Outcome]) -> list[Holder]:
     """Who holds something after the plan, and when each is gone."""
     jobs = {job.name: job for job in round_.jobs}
+    noticed = round_.now + longest_notice(round_)
     found = []
     for action in plan.actions:
         if action.placements and action.kind is not ActionKind.RESERVE:
@@ -158,26 +159,29 @@ def holders(round_: Round, plan: Plan, outcomes: Mapping[str, Outcome]) -> list[
             if running is None or outcome.status is not Status.KEPT:
                 running = Running(action.placements)
             there = replace(job, running=running)
-            found.append(Holder(there, _ends(there, round_, outcome), _stopped(there, round_, outcome)))
+            begins = noticed if outcome.status in _STARTS else None
+            ends = _ends(there, round_, outcome, begins)
+            found.append(Holder(there, ends, _stopped(there, round_, begins)))
     return found
 
 
-def _ends(job: Job, round_: Round, outcome: Outcome) -> float:
+def _ends(job: Job, round_: Round, outcome: Outcome, begins: float | None) -> float:
+    """By when it is found ended; ``begins``: if it starts in this round, when at the latest."""
     left = counted_left(job, round_.policy.promise_quantile)
     if left is None or outcome.throughput <= 0.0:
         return math.inf
-    begins = round_.now + (longest_notice(round_) + job.restart_seconds if outcome.status in _STARTS else 0.0)
-    return begins + left / outcome.throughput + round_.round_seconds
+    since = round_.now if begins is None else begins + job.restart_seconds
+    return since + left / outcome.throughput + round_.round_seconds
 
 
-def _stopped(job: Job, round_: Round, outcome: Outcome) -> float:
+def _stopped(job: Job, round_: Round, begins: float | None) -> float:
     """The end of its notice if it is stopped in the last round from which that ends in time."""
     running, length = job.running, round_.round_seconds
     if running is None or not job.capabilities.pausable:
         return math.inf
     free = [round_.now + length]
-    if outcome.status in _STARTS:
-        free.append(round_.now + longest_notice(round_) + round_.policy.minimum_run_seconds)
+    if begins is not None:
+        free.append(begins + round_.policy.minimum_run_seconds)
     else:
         free += [time for time in (running.next_safe_point, running.minimum_run_until) if time is not None]
         if running.started_at is not None:

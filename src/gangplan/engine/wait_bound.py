@@ -63,9 +63,11 @@ def latest_starts(instance: Instance, plan: Plan, outcomes: Mapping[str, Outcome
     made = [action.reservation for action in plan.actions if action.reservation is not None]
     kept: list[Reservation] = [p for p in in_force(round_) if p.latest_start >= round_.now]
     found = {promise.job: promise.latest_start for promise in (*kept, *made) if promise.job in waiting}
-    longest = promise_seconds(instance, holders(round_, plan, outcomes))
     after = round_.policy.promise_after_seconds
-    if longest is None or after is None:
+    if after is None or round_.policy.longest_run_seconds is None:
+        return found
+    longest = promise_seconds(instance, holders(round_, plan, outcomes))
+    if longest is None:
         return found
     length = round_.round_seconds
     old = sorted(
