@@ -56,8 +56,9 @@ def answer(
             verdicts = not_attempted(judge.instance, best.assignment)
         else:
             verdicts = explain(judge.instance, best.assignment, finished=finished)
+        priced = _priced(best)
     with judge.budget.phase("promises"):
-        plan = with_promises(judge, best, _priced(best))
+        plan = with_promises(judge, best, priced)
         latest = latest_starts(judge.instance, plan, best.verification.outcomes)
     details = [exact.detail, *judge.remarks, *(f"rejected {rejected}" for rejected in judge.rejected)]
     if taken_back.bundles:
