@@ -183,6 +183,7 @@ class Placement:
                 request,
                 call.caller,
                 lambda round_, parameters: self._planned(round_, parameters, call, began),
+                call.cancellation,
             )
         return self._planned(*read_round_request(request), call, began)
 

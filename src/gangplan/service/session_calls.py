@@ -246,12 +246,21 @@ def same_id_other_content(field: str, request_id: str) -> FieldViolation:
 
 
 def carried_of(request: round_pb2.PlanRoundRequest | round_pb2.PlanRoundResponse) -> Carried:
-    """What a snapshot or an answer carries to the next round."""
-    claims = request.claims if isinstance(request, round_pb2.PlanRoundRequest) else request.plan.claims
+    """What a snapshot or an answer carries to the next round; promises only those that it has itself."""
+    if isinstance(request, round_pb2.PlanRoundRequest):
+        claims, promises = request.claims, list(request.reservations)
+    else:
+        claims = request.plan.claims
+        promises = [
+            action.reservation
+            for action in request.plan.actions
+            if action.kind == plan_pb2.ACTION_KIND_RESERVE
+        ]
     return Carried(
         request.warm_start,
         request.outlook.SerializeToString(deterministic=True) if request.HasField("outlook") else b"",
         tuple(claim.SerializeToString(deterministic=True) for claim in claims),
+        tuple(promise.SerializeToString(deterministic=True) for promise in promises),
     )
 
 

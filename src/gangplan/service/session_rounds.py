@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gangplan.domain.plan import ActionKind
@@ -19,17 +19,19 @@ from gangplan.service.sessions.registry import Step
 from gangplan.service.sessions.store import Answer
 from gangplan.service.wire.difference import difference
 from gangplan.service.wire.read_session_round import read_session_round
+from gangplan.service.wire.write_outlook import write_reservation
 from gangplan.v1 import plan_pb2, round_pb2
 
 if TYPE_CHECKING:
     from gangplan.domain.round import Round
     from gangplan.engine.parameters import PlanParameters
+    from gangplan.engine.runner import Cancellation
 
 Planned = Callable[["Round", "PlanParameters"], round_pb2.PlanRoundResponse]
 """Plans a round and writes the answer."""
 _VOID_AFTER_ROUNDS = 2
 _LAST_IN_MEMORY = 16
-_KEEP = plan_pb2.ACTION_KIND_KEEP
+_CHANGE_NOTHING = (plan_pb2.ACTION_KIND_KEEP, plan_pb2.ACTION_KIND_RESERVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,19 @@ class SessionRounds:
         return SessionRound(record, under_way(round_, record), parameters)
 
     def plan(
-        self, request: round_pb2.PlanRoundRequest, caller: str, planned: Planned
+        self,
+        request: round_pb2.PlanRoundRequest,
+        caller: str,
+        planned: Planned,
+        cancellation: Cancellation | None = None,
     ) -> round_pb2.PlanRoundResponse:
         """Answer a round on a session.
+
+        Args:
+            request: the request.
+            caller: who asks.
+            planned: plans it.
+            cancellation: of the call; once given, nobody gets the plan, and nothing of it is in flight.
 
         Raises:
             InvalidInputError: the request breaks the contract, or its id came with another content.
@@ -93,7 +105,7 @@ class SessionRounds:
         answer.session.session_id = session_id
         answer.session.revision = seen.record.revision
         answer.session.digest = seen.record.content.digest
-        if request.session.advisory:
+        if request.session.advisory or (cancellation is not None and cancellation.cancelled):
             return self._short(request, answer)
 
         def event(record: Record) -> Step[round_pb2.PlanRoundResponse]:
@@ -106,7 +118,7 @@ class SessionRounds:
             answer.session.plan_id = plan_id
             after, late = record.with_plan(
                 _in_flight(answer, plan_id, seen.round),
-                carried_of(answer),
+                replace(carried_of(answer), promises=self._promises(seen, answer)),
                 seen.record.content,
                 seen.round.now,
             )
@@ -121,6 +133,27 @@ class SessionRounds:
         given = sessions.change(session_id, event)
         self._remember(session_id, answer)
         return given
+
+    def _promises(self, seen: SessionRound, answer: round_pb2.PlanRoundResponse) -> tuple[bytes, ...]:
+        """Promises after a round, old and new: until the caller says that their job runs, or is gone.
+
+        A start that is only planned does not end a promise; it may be refused.
+        """
+        made = carried_of(answer).promises
+        old = [
+            each for each in seen.round.reservations if each.placements and each.expires_at > seen.round.now
+        ]
+        if not old:
+            return made
+        told, _ = self._calls.round_of(seen.record)
+        waiting = {job.name for job in told.jobs if job.running is None}
+        kept = []
+        for promise in old:
+            if promise.job in waiting:
+                message = plan_pb2.Reservation()
+                write_reservation(promise, message)
+                kept.append(message.SerializeToString(deterministic=True))
+        return (*kept, *made)
 
     def _again(self, kept: Answer, digest: bytes) -> round_pb2.PlanRoundResponse:
         if kept.request != digest:
@@ -160,7 +193,7 @@ def _overtaken(record: Record) -> Exception:
 
 def _in_flight(answer: round_pb2.PlanRoundResponse, plan_id: str, round_: Round) -> tuple[InFlight, ...]:
     """The actions of an answer that change anything."""
-    changing = [action for action in answer.plan.actions if action.kind != _KEEP]
+    changing = [action for action in answer.plan.actions if action.kind not in _CHANGE_NOTHING]
     starts = [action.not_before.ToNanoseconds() / 1e9 for action in changing if action.HasField("not_before")]
     void_after = max([round_.now, *starts]) + _VOID_AFTER_ROUNDS * round_.round_seconds
     return tuple(

@@ -50,6 +50,7 @@ def encode(record: Record) -> bytes:
             _text(carried.outlook),
             [_text(claim) for claim in carried.claims],
         ],
+        "promises": [_text(promise) for promise in carried.promises],
     }
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -82,7 +83,10 @@ def decode(
             }
         ),
         carried=Carried(
-            b64decode(warm_start), b64decode(outlook), tuple(b64decode(claim) for claim in claims)
+            b64decode(warm_start),
+            b64decode(outlook),
+            tuple(b64decode(claim) for claim in claims),
+            tuple(b64decode(promise) for promise in document.get("promises", ())),
         ),
         serial=serial,
         snapshot=snapshot,

@@ -42,11 +42,14 @@ class Carried:
         warm_start: of the last answer.
         outlook: of the last answer, encoded; empty: none.
         claims: of the last plan, each encoded.
+        promises: made in any round and not yet kept or void, each encoded; those that the caller brings go
+            beside them.
     """
 
     warm_start: bytes = b""
     outlook: bytes = b""
     claims: tuple[bytes, ...] = ()
+    promises: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

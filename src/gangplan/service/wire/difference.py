@@ -1,7 +1,8 @@
 """An answer as the difference from the one before, and back.
 
-A plan has one action or one verdict for each job. A job that has neither in a difference, and that there
-still is, has what it had: the same verdict, or KEEP with the same placements, scope and throughput.
+A plan has one action or one verdict for each job, and RESERVE besides for some that wait. A job that has
+neither in a difference, and that there still is, has what it had: the same verdict, or KEEP with the same
+placements, scope and throughput. A RESERVE is said once, when the promise is made.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Collection
 
 from gangplan.v1 import plan_pb2, round_pb2, verdict_pb2
 
+_RESERVE = plan_pb2.ACTION_KIND_RESERVE
+
 
 def difference(
     last: round_pb2.PlanRoundResponse, answer: round_pb2.PlanRoundResponse
 ) -> round_pb2.PlanRoundResponse:
     """``answer`` without what follows from ``last``; what a KEEP is worth by term is not said again."""
-    actions = {action.job: action for action in last.plan.actions}
+    actions = {action.job: action for action in last.plan.actions if action.kind != _RESERVE}
     verdicts = {verdict.job: verdict for verdict in last.verdicts}
     short = round_pb2.PlanRoundResponse()
     short.CopyFrom(answer)
@@ -44,12 +47,13 @@ def expand(
     """
     whole = round_pb2.PlanRoundResponse()
     whole.CopyFrom(short)
-    named = {action.job for action in short.plan.actions} | {verdict.job for verdict in short.verdicts}
+    named = {action.job for action in short.plan.actions if action.kind != _RESERVE}
+    named |= {verdict.job for verdict in short.verdicts}
     taken = {action.action_id for action in short.plan.actions}
     for action in last.plan.actions:
         if action.job in named or action.job not in jobs:
             continue
-        if action.kind != plan_pb2.ACTION_KIND_EVICT:
+        if action.kind not in (plan_pb2.ACTION_KIND_EVICT, _RESERVE):
             kept = _bare_keep(action)
             kept.action_id = _new_id(action.job, taken)
             whole.plan.actions.append(kept)

@@ -12,7 +12,7 @@ from gangplan.service.sessions.record import Carried
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_answer import read_actions, read_claims
-from gangplan.service.wire.read_outlook import read_outlook
+from gangplan.service.wire.read_outlook import read_outlook, read_reservations
 from gangplan.service.wire.read_parameters import read_parameters
 from gangplan.service.wire.read_policy import read_policy
 from gangplan.v1 import outlook_pb2, plan_pb2, round_pb2
@@ -77,6 +77,14 @@ def read_session_round(
         policy=policy,
         outlook=None if outlook is None else read_outlook(outlook, "outlook.", fields),
         claims=read_claims(claims, "", fields),
+        reservations=read_reservations(_promises(request, carried), "reservations", fields),
     )
     fields.raise_violations()
     return round_, replace(parameters, request_id=request_id, warm_start=warm_start, previous_plan=previous)
+
+
+def _promises(request: round_pb2.PlanRoundRequest, carried: Carried) -> list[plan_pb2.Reservation]:
+    """The caller's promises and wishes, and the session's promises to jobs to whom the caller makes none."""
+    said = {promise.job for promise in request.reservations if promise.placements}
+    kept = [plan_pb2.Reservation.FromString(promise) for promise in carried.promises]
+    return [*request.reservations, *(promise for promise in kept if promise.job not in said)]

@@ -34,6 +34,7 @@ NOT_KEPT = (
     "warm_start",
     "outlook",
     "claims",
+    "reservations",
     "previous_plan",
     "session",
     "validate_only",
