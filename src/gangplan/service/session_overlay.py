@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.domain.job import Job, Running, TaskPlacement
 from gangplan.domain.plan import ActionKind
 from gangplan.domain.round import Round
@@ -20,23 +22,23 @@ def under_way(round_: Round, record: Record) -> Round:
 
     A job that is to be stopped, or stopped and started elsewhere after others, is being stopped. One that
     waits for nobody runs where it was planned, since the plan. What contradicts the caller's own words (a
-    device that somebody else holds, a start of who runs already) does not count either.
+    device that somebody else holds or that its node does not have, a start of who runs already) does not
+    count either.
     """
     entries = [entry for entry in record.in_flight if round_.now <= entry.void_after]
     if not entries:
         return round_
     jobs = {job.name: job for job in round_.jobs}
-    holders = _holders(jobs.values())
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    holders = _Holders(jobs.values())
     for entry in entries:
         job = jobs.get(entry.job)
         after = None if job is None else _after(job, entry, blocked=waits(entry, entries, record.settled))
         if job is None or after is None:
             continue
-        if after.running is not job.running and not _free(after, holders):
+        if after.running is not job.running and not (_has_devices(after, nodes) and holders.free(after)):
             continue
-        for device in _devices(job):
-            holders.pop(device, None)
-        holders.update(dict.fromkeys(_devices(after), after.name))
+        holders.move(job, after)
         jobs[after.name] = after
     return replace(round_, jobs=tuple(jobs[job.name] for job in round_.jobs))
 
@@ -71,21 +73,46 @@ def placements_of(entry: InFlight) -> tuple[TaskPlacement, ...]:
     return read_placements(plan_pb2.Action.FromString(entry.action).placements, "", None, Fields())
 
 
-def _devices(job: Job) -> list[tuple[str, int]]:
-    """Whole devices that a job holds."""
-    if job.running is None:
-        return []
-    return [
-        (place.node, device)
-        for place in job.running.placements
-        if not place.shares
-        for device in place.devices
-    ]
+def _has_devices(job: Job, nodes: dict[str, Node]) -> bool:
+    """Whether every device that a job is to hold can be there; a node that is gone is no contradiction."""
+    for place in job.running.placements if job.running is not None else ():
+        node = nodes.get(place.node)
+        if node is None or not place.devices:
+            continue
+        if node.device_reporting is DeviceReporting.COUNT_ONLY or max(place.devices) >= node.device_count:
+            return False
+    return True
 
 
-def _holders(jobs: Iterable[Job]) -> dict[tuple[str, int], str]:
-    return {device: job.name for job in jobs for device in _devices(job)}
+class _Holders:
+    """Who holds which device: one all of it, or several a part."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._part_by_job: dict[tuple[str, int], dict[str, bool]] = defaultdict(dict)
+        for job in jobs:
+            self._add(job)
+
+    def free(self, job: Job) -> bool:
+        """Whether nobody else is in the way of what ``job`` is to hold."""
+        return all(
+            name == job.name or (part and others_part)
+            for device, part in _devices(job)
+            for name, others_part in self._part_by_job[device].items()
+        )
+
+    def move(self, before: Job, after: Job) -> None:
+        """What a job holds now instead."""
+        for device, _ in _devices(before):
+            self._part_by_job[device].pop(before.name, None)
+        self._add(after)
+
+    def _add(self, job: Job) -> None:
+        for device, part in _devices(job):
+            self._part_by_job[device][job.name] = part
 
 
-def _free(job: Job, holders: dict[tuple[str, int], str]) -> bool:
-    return all(holders.get(device, job.name) == job.name for device in _devices(job))
+def _devices(job: Job) -> Iterator[tuple[tuple[str, int], bool]]:
+    """Devices that a job holds, and whether only a part of each."""
+    for place in job.running.placements if job.running is not None else ():
+        for device in place.devices:
+            yield (place.node, device), bool(place.shares)
