@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +14,7 @@ import pytest
 from gangplan.domain.plan import ActionKind
 from gangplan.errors import SessionStoreError
 from gangplan.service.sessions.content import Change, Content, Item, Kind
+from gangplan.service.sessions.encoded import decode, encode
 from gangplan.service.sessions.in_flight import InFlight, Outcome
 from gangplan.service.sessions.record import Applied, Carried, Record
 from gangplan.service.sessions.sqlite_store import SqliteStore
@@ -27,7 +30,7 @@ RECORD = Record(
     in_flight=(InFlight("p2", "place:a", ActionKind.PLACE, "a", b"\x00\xff", ("n",), ("p2/x",), 1.5, 9.0),),
     settled={"p1/place:b": Outcome.REFUSED},
     applied={3: Applied(b"r", 4, b"d")},
-    carried=Carried(b"w", b"o", (b"c1", b"c2")),
+    carried=Carried(b"w", b"o", (b"c1", b"c2"), (b"p",)),
     snapshot="first",
     snapshot_digest=b"sd",
 )
@@ -124,10 +127,37 @@ def test_sqlite_that_was_tampered_with_is_not_believed(tmp_path: Path) -> None:
     store.close()
 
 
+def test_sqlite_written_by_a_later_version_is_unavailable(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "s.db")
+    assert store.create(RECORD, 50.0)
+    with contextlib.closing(sqlite3.connect(tmp_path / "s.db")) as other, other:
+        other.execute("UPDATE gangplan_sessions SET record = ?", (b'{"format": 99}',))
+    with pytest.raises(SessionStoreError, match="format 99"):
+        store.load("s")
+    store.close()
+
+
+def test_a_record_without_promises_is_read() -> None:
+    document = json.loads(encode(RECORD))
+    del document["promises"]
+    again = decode(
+        json.dumps(document).encode(),
+        session_id="s",
+        caller="me",
+        snapshot="first",
+        serial=1,
+        content=RECORD.content,
+    )
+    assert again == replace(RECORD, carried=replace(RECORD.carried, promises=()))
+
+
 def test_sqlite_file_is_the_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "s.db"
-    SqliteStore(path).close()
-    assert path.stat().st_mode & 0o077 == 0
+    store = SqliteStore(path)
+    beside = list(path.parent.iterdir())
+    assert len(beside) > 1  # what is committed is there at first
+    assert [each for each in beside if each.stat().st_mode & 0o077] == []
+    store.close()
     (tmp_path / "no").write_bytes(b"this is no database" * 100)
     with pytest.raises(OSError, match="cannot keep sessions in"):
         SqliteStore(tmp_path / "no")

@@ -195,3 +195,14 @@ def test_a_server_that_is_not_there_is_said_at_the_start() -> None:
 
     with pytest.raises(OSError, match="cannot keep sessions in PostgreSQL"):
         PostgresStore("postgresql://postgres@127.0.0.1:1/postgres")
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:%zzsecret@host/db", "postgresql://me:secret@[host/db"])
+def test_a_url_that_cannot_be_read_is_refused_without_its_password(url: str) -> None:
+    pytest.importorskip("psycopg")
+    from gangplan.service.sessions.postgres_store import PostgresStore
+
+    with pytest.raises(OSError, match="its URL is not") as caught:
+        PostgresStore(url)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__

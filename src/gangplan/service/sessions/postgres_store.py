@@ -38,6 +38,12 @@ class PostgresStore(SqlStore):
             raise OSError(
                 "sessions in PostgreSQL need psycopg: pip install 'gangplan[postgresql]'"
             ) from error
+        try:
+            psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.ProgrammingError:
+            # What psycopg says quotes the URL, and with it the password.
+            message = "its URL is not of the form postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+            raise OSError(f"cannot keep sessions in PostgreSQL: {message}") from None
         self._psycopg = psycopg
         self._url = url
         self._lock = threading.Lock()

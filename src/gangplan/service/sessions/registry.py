@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from gangplan.errors import OverloadedError, ResyncRequiredError, UnknownSessionError
 from gangplan.service.sessions.content import Change
@@ -73,7 +74,7 @@ class Sessions:
         self._clock = clock
         self._lock = threading.Lock()
         self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # those in use
 
     @property
     def longest_time_to_live(self) -> float:
@@ -172,8 +173,6 @@ class Sessions:
         self._forget(session_id)
         if not self._store.delete(session_id):
             raise UnknownSessionError(f"there is no session {session_id}, or no longer")
-        with self._lock:
-            self._locks.pop(session_id, None)
 
     def close(self) -> None:
         """Let go of the store."""

@@ -120,14 +120,17 @@ class SqlStore:
         )
         if content.digest != bytes(digest):
             raise SessionStoreError(f"session {session_id} has another digest than when it was written")
-        kept = decode(
-            bytes(record),
-            session_id=session_id,
-            caller=caller,
-            snapshot=snapshot or "",
-            serial=serial,
-            content=content,
-        )
+        try:
+            kept = decode(
+                bytes(record),
+                session_id=session_id,
+                caller=caller,
+                snapshot=snapshot or "",
+                serial=serial,
+                content=content,
+            )
+        except ValueError as error:
+            raise SessionStoreError(f"session {session_id} cannot be read: {error}") from error
         return kept, expires_at
 
     def serial(self, session_id: str) -> int | None:

@@ -33,6 +33,7 @@ class SqliteStore(SqlStore):
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)  # before SQLite makes it: the files beside it get its mode
             # Autocommit: transactions are begun and ended below, and nowhere else.
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -42,7 +43,7 @@ class SqliteStore(SqlStore):
             for table in TABLES:
                 self._connection.execute(table.format(blob="BLOB"))
             path.chmod(0o600)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise OSError(f"cannot keep sessions in {path}: {error}") from error
 
     @contextmanager
