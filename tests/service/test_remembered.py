@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import grpc
@@ -12,9 +13,12 @@ import pytest
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation
 from gangplan.errors import InvalidInputError
+from gangplan.observe.metrics import Metrics
+from gangplan.service.answering import Answering
+from gangplan.service.options import ServerOptions
 from gangplan.service.remembered import Memory
 from gangplan.service.wire import write_round
-from gangplan.v1 import placement_service_pb2_grpc
+from gangplan.v1 import placement_service_pb2_grpc, round_pb2
 
 
 def plan(channel: grpc.aio.Channel, request: Any, caller: str = "") -> Any:
@@ -118,3 +122,26 @@ async def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
     assert len(memory) == 2
     with pytest.raises(InvalidInputError):
         memory.find(("me", "PlanRound", "r5"), b"other")
+
+
+async def test_a_slot_is_held_until_the_thread_is_done() -> None:
+    """Whoever sends calls and leaves cannot fill all threads."""
+    answering = Answering(ServerOptions(slots=1), Metrics())
+    begun, let_go = threading.Event(), threading.Event()
+
+    def work() -> round_pb2.PlanRoundResponse:
+        begun.set()
+        assert let_go.wait(10)
+        return round_pb2.PlanRoundResponse()
+
+    slot = await answering.admission.enter()
+    call = asyncio.ensure_future(answering._in_slot(slot, work))
+    await asyncio.to_thread(begun.wait, 10)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert answering.admission.running == 1
+    let_go.set()
+    other = await answering.admission.enter(10)
+    other.release()
+    answering.close()

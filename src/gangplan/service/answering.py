@@ -93,14 +93,11 @@ class Answering:
         except GangplanError as error:
             await self.refuse(context, error)
 
-    async def quick(self, context: Context, work: Callable[[], Message], *, key: str = "") -> bytes:
+    async def quick(self, context: Context, work: Callable[[], Message]) -> bytes:
         """Answer a call that needs no solver; bounded, too."""
         try:
-            slot = await self._quick.enter(_QUICK_PATIENCE_SECONDS, caller=caller_of(context), key=key)
-            try:
-                return await self.in_thread(lambda: self.encode(work()))
-            finally:
-                slot.release()
+            slot = await self._quick.enter(_QUICK_PATIENCE_SECONDS, caller=caller_of(context))
+            return await self._in_slot(slot, work)
         except AnswerTooLargeError as error:
             await abort(context, error.status)
         except GangplanError as error:
@@ -157,7 +154,15 @@ class Answering:
         if remembered is not None and call.cancellation.cancelled:
             slot.release()
             raise asyncio.CancelledError
-        job = asyncio.ensure_future(self.in_thread(lambda: self.encode(work(message, call))))
+        try:
+            return await self._in_slot(slot, lambda: work(message, call))
+        except asyncio.CancelledError:
+            call.cancellation.cancel()
+            raise
+
+    async def _in_slot(self, slot: Slot, work: Callable[[], Message]) -> bytes:
+        """Work in a thread; the slot is free once the thread is, also when the caller has left before."""
+        job = asyncio.ensure_future(self.in_thread(lambda: self.encode(work())))
 
         def finished(done: asyncio.Future[bytes]) -> None:
             slot.release()
@@ -165,11 +170,7 @@ class Answering:
                 done.exception()  # seen, also when nobody waits for it any more
 
         job.add_done_callback(finished)
-        try:
-            return await asyncio.shield(job)
-        except asyncio.CancelledError:
-            call.cancellation.cancel()
-            raise
+        return await asyncio.shield(job)
 
     async def enter(self, message: _M, call: Call, seconds_left: Callable[[_M, Call], float]) -> Slot:
         """Wait for a slot, no longer than the call's time allows.
