@@ -11,14 +11,22 @@ import grpc.aio
 import pytest
 
 from gangplan.client import AsyncClient, Client
+from gangplan.client.following import Following
+from gangplan.client.transport import InProcessTransport
 from gangplan.domain.job import Running
 from gangplan.domain.plan import ActionKind, RoundResult
 from gangplan.domain.round import Round
+from gangplan.engine.budget import Budget
+from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.practice import compile_loops
+from gangplan.engine.runner import Cancellation
 from gangplan.errors import ServiceError
+from gangplan.service.options import ServerOptions
+from gangplan.service.placement import Placement
 from gangplan.service.planner import EnginePlanner
+from gangplan.service.wire import write_result, write_round
 from gangplan.service.wire.session_content import content_of
-from gangplan.v1 import placement_service_pb2
+from gangplan.v1 import placement_service_pb2, plan_pb2, session_pb2, session_service_pb2
 
 
 class Greedy(EnginePlanner):
@@ -202,9 +210,54 @@ def test_a_stream_in_process_ends_with_the_plan(make_round: Any) -> None:
             list(client.stream_round(round_, seed=-1))
 
 
+def test_a_stream_in_process_raises_whatever_goes_wrong(failing: Any, make_round: Any) -> None:
+    placement = Placement(failing(ZeroDivisionError("oh")), ServerOptions())
+    with pytest.raises(ZeroDivisionError):
+        list(Client(transport=InProcessTransport(placement)).stream_round(make_round()))
+
+
+def test_promises_go_along_to_a_session_that_is_opened_anew(instant: Any, make_round: Any) -> None:
+    """And the session that is left is closed, and a snapshot that is sent twice opens one session."""
+    round_, parameters = make_round(jobs=2), PlanParameters()
+    wanted = content_of(write_round(round_, parameters)).digest
+    following = Following()
+
+    def opened(asked: Any, number: int) -> session_service_pb2.OpenSessionResponse:
+        assert asked.method == "OpenSession"
+        assert asked.request[0].snapshot.request_id
+        state = session_pb2.SessionState(session_id=f"s{number}", revision=1, digest=wanted)
+        return session_service_pb2.OpenSessionResponse(session=state)
+
+    def planning() -> Any:
+        return following.plan_round(round_, parameters, advisory=False, timeout=None)
+
+    answer = write_result(instant.plan(round_, parameters, Budget(), Cancellation()))
+    made = answer.plan.actions.add(action_id="r", kind=plan_pb2.ACTION_KIND_RESERVE, job="job-1").reservation
+    made.job = "job-1"
+    made.placements.add(group="worker", node="node-1", tasks=1, devices=[0, 1])
+    made.latest_start.FromSeconds(round(round_.now) + 50)
+    made.expires_at.FromSeconds(round(round_.now) + 100)
+    asking = planning()
+    first = next(asking)
+    assert asking.send(opened(first, 1)).method == "PlanRound"
+    with pytest.raises(StopIteration):
+        asking.send(answer)
+    asking = planning()
+    assert next(asking).method == "PlanRound"
+    closing = asking.throw(ServiceError("other", "ABORTED", service_reason="RESYNC_REQUIRED"))
+    assert (closing.method, closing.request.session_id) == ("CloseSession", "s1")
+    again = asking.throw(ServiceError("busy", "RESOURCE_EXHAUSTED"))
+    assert list(again.request[0].snapshot.reservations) == [made]
+    assert again.request[0].snapshot.request_id != first.request[0].snapshot.request_id
+    assert asking.send(opened(again, 2)).request.session.session_id == "s2"
+    assert following.resyncs == 1
+    closing = following.close()
+    assert next(closing).method == "CloseSession"
+    assert following.resyncs == 1
+
+
 def test_a_large_snapshot_is_sent_in_chunks_that_join_to_it(make_round: Any) -> None:
     from gangplan.client.following import _chunks
-    from gangplan.service.wire import write_round
     from gangplan.v1 import round_pb2
 
     snapshot = write_round(make_round(jobs=60_000, nodes=60_000))
@@ -240,7 +293,6 @@ async def test_overload_is_tried_again_where_that_is_safe_and_in_time(
     make_round: Any, request_id: str, seconds: float, calls: int
 ) -> None:
     from gangplan.engine.parameters import PlanParameters
-    from gangplan.service.wire import write_round
 
     busy = Busy(2)
     server = grpc.aio.server()

@@ -6,6 +6,7 @@ answer, or thrown the error. Both clients' sessions are driven by it.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,7 @@ from gangplan.service.sessions.content import Content, Item, Key, Kind
 from gangplan.service.wire import read_result, write_round
 from gangplan.service.wire.difference import expand
 from gangplan.service.wire.session_content import content_of, write_delta
-from gangplan.v1 import round_pb2, session_pb2, session_service_pb2
+from gangplan.v1 import plan_pb2, round_pb2, session_pb2, session_service_pb2
 
 if TYPE_CHECKING:
     from gangplan.domain.plan import RoundResult
@@ -46,6 +47,7 @@ class Following:
         self.resyncs = 0
         self._content = Content.of({})
         self._last: round_pb2.PlanRoundResponse | None = None
+        self._promises: list[plan_pb2.Reservation] = []
 
     @property
     def plan_id(self) -> str:
@@ -68,11 +70,17 @@ class Following:
             except ServiceError as error:
                 if error.service_reason != "RESYNC_REQUIRED" or attempt == _TRIES - 1:
                     raise
-                self._forget()
+                self.resyncs += self.state is not None
+                if error.code == "NOT_FOUND":
+                    self._forget()
+                else:
+                    with contextlib.suppress(ServiceError):  # it ends by itself, unless used
+                        yield from self.close()
                 continue
             whole = self._whole(answer, {job.name for job in round_.jobs})
             if not advisory:
                 self._last = whole
+                self._promises = self._still_promised(round_, whole)
             return read_result(whole)
         raise AssertionError("the last try returns or raises")
 
@@ -113,7 +121,10 @@ class Following:
     def _catch_up(self, snapshot: round_pb2.PlanRoundRequest, wanted: Content) -> Asking[None]:
         """Open a session, or send what has changed."""
         if self.state is None:
-            chunks = [session_service_pb2.OpenSessionRequest(snapshot=chunk) for chunk in _chunks(snapshot)]
+            chunks = [
+                session_service_pb2.OpenSessionRequest(snapshot=chunk)
+                for chunk in _chunks(snapshot, self._promises)
+            ]
             answer = yield _of_sessions("OpenSession", chunks, session_service_pb2.OpenSessionResponse)
         else:
             change = self._content.change_to(wanted)
@@ -144,6 +155,7 @@ class Following:
             now=snapshot.now,
             warm_start=snapshot.warm_start,
             claims=snapshot.claims,
+            reservations=snapshot.reservations,
             session=session_pb2.SessionRound(
                 session_id=self.state.session_id,
                 digest=self.state.digest,
@@ -165,6 +177,18 @@ class Following:
             return answer
         return expand(self._last, answer, jobs)
 
+    def _still_promised(
+        self, round_: Round, whole: round_pb2.PlanRoundResponse
+    ) -> list[plan_pb2.Reservation]:
+        """Promises of this session and those before: a session that is opened anew has to know them."""
+        waiting = {job.name for job in round_.jobs if job.running is None}
+        made = [action.reservation for action in whole.plan.actions if action.HasField("reservation")]
+        return [
+            promise
+            for promise in (*self._promises, *made)
+            if promise.job in waiting and promise.expires_at.ToNanoseconds() / 1e9 > round_.now
+        ]
+
     def _content_after(self, outcomes: Mapping[str, str]) -> Content:
         """A content in which every reported job is one that has to be told anew: it equals no wanted one."""
         actions = {} if self._last is None else {each.action_id: each.job for each in self._last.plan.actions}
@@ -176,8 +200,6 @@ class Following:
         return Content.of(items)
 
     def _forget(self) -> None:
-        if self.state is not None:
-            self.resyncs += 1
         self.state, self._last = None, None
         self._content = Content.of({})
 
@@ -186,12 +208,20 @@ def _of_sessions(method: str, request: Any, answer: type[Any]) -> Asked[Any]:
     return Asked(method, request, answer, _SECONDS, lambda given: given, service=SESSIONS, safe=True)
 
 
-def _chunks(snapshot: round_pb2.PlanRoundRequest) -> Iterable[round_pb2.PlanRoundRequest]:
-    """A snapshot in parts of about two mebibytes, for services that take no larger messages."""
+def _chunks(
+    snapshot: round_pb2.PlanRoundRequest, promises: Iterable[plan_pb2.Reservation] = ()
+) -> Iterable[round_pb2.PlanRoundRequest]:
+    """A snapshot in parts of about two mebibytes, for services that take no larger messages.
+
+    With ``promises`` besides its own, and an id of its own, so that it opens one session however often it is
+    sent.
+    """
     rest = round_pb2.PlanRoundRequest()
     rest.CopyFrom(snapshot)
-    for name in ("request_id", "previous_plan", "jobs"):
+    for name in ("previous_plan", "jobs"):
         rest.ClearField(name)
+    rest.request_id = uuid.uuid4().hex
+    rest.reservations.extend(promises)
     rest.cluster.ClearField("nodes")
     chunk, size = rest, rest.ByteSize()
     for node in snapshot.cluster.nodes:

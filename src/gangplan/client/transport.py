@@ -160,7 +160,7 @@ class InProcessTransport:
 
     def stream(self, asked: Asked[Any]) -> Iterator[Any]:
         """Answer a request in a thread beside the calling one."""
-        news: queue.SimpleQueue[Callable[[], Message] | GangplanError | None] = queue.SimpleQueue()
+        news: queue.SimpleQueue[Callable[[], Message] | Exception | None] = queue.SimpleQueue()
         call = self._call(asked.timeout)
         request: Any = asked.request
 
@@ -169,7 +169,7 @@ class InProcessTransport:
                 answer = self._placement.stream_round(request.round, call, news.put)
                 news.put(lambda: answer)
                 news.put(None)
-            except GangplanError as error:
+            except Exception as error:  # noqa: BLE001 (raised where the answers are read)
                 news.put(error)
 
         thread = threading.Thread(target=work, daemon=True)
@@ -178,6 +178,8 @@ class InProcessTransport:
             while (write := news.get()) is not None:
                 if isinstance(write, GangplanError):
                     raise _as_service_error(write) from write
+                if isinstance(write, Exception):
+                    raise write
                 yield asked.answer(answer=write())
         finally:
             call.cancellation.cancel()
