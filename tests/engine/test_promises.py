@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from gangplan.domain.cluster import NodeHealth
-from gangplan.domain.job import Capabilities, TaskPlacement
+from gangplan.domain.job import Capabilities, DeviceShare, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import ActionKind, ForcedReason
 from gangplan.domain.policy import Policy
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
+from gangplan.model.instance.promises import in_force
+from gangplan.model.verifier.promised import promises_in_force
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.apply import apply
 from gangplan.testing.builders import job, node, round_of
@@ -197,3 +199,14 @@ def test_a_promise_on_a_node_that_fails_is_void_and_made_anew():
     assert sick.name == "a"
     promise = done(planned(round_), "big").reservation
     assert {p.node for p in promise.placements} == {"b"}
+
+
+def test_two_promises_to_one_job_for_one_moment_are_told_apart_by_their_places():
+    round_ = rounds_with([big()])
+    [one] = round_.reservations
+    other = replace(one, placements=place("b", (0, 1, 2, 3)))
+    shared = replace(one, placements=(replace(one.placements[0], shares=(DeviceShare(500),) * 4),))
+    for several in ((one, other), (other, one), (other, shared, one)):
+        both = replace(round_, reservations=several)
+        assert in_force(both) == (one,)
+        assert promises_in_force(both) == {"big": one}

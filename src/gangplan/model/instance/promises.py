@@ -111,7 +111,8 @@ def in_force(round_: Round) -> tuple[Reservation, ...]:
 
 def rank(promise: Reservation) -> tuple[object, ...]:
     """Which of two promises goes before the other."""
-    return (promise.latest_start, promise.expires_at, promise.job, promise.placements)
+    places = [(place.group, place.node, place.tasks, place.devices) for place in promise.placements]
+    return (promise.latest_start, promise.expires_at, promise.job, places)
 
 
 def promised_nodes(round_: Round) -> frozenset[str]:

@@ -42,9 +42,10 @@ def promises_in_force(round_: Round) -> dict[str, Reservation]:
     return found
 
 
-def before(promise: Reservation) -> tuple[float, float, str, tuple[TaskPlacement, ...]]:
-    """The order of promises."""
-    return promise.latest_start, promise.expires_at, promise.job, promise.placements
+def before(promise: Reservation) -> tuple[float, float, str, tuple[tuple[object, ...], ...]]:
+    """The order of promises; parts of devices are left out, with which a promise is not in force."""
+    places = tuple((p.group, p.node, p.tasks, p.devices) for p in promise.placements)
+    return promise.latest_start, promise.expires_at, promise.job, places
 
 
 def whole(job: Job, placements: tuple[TaskPlacement, ...]) -> bool:
