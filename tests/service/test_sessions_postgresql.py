@@ -57,9 +57,8 @@ class Database:
 
     def run(self, program: str, *words: object) -> None:
         command = [str(self.programs / program), *map(str, words)]
-        if os.getuid() == 0:  # the server refuses to run as root
-            command = ["runuser", "-u", USER, "--", *command]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        user = USER if os.getuid() == 0 else None  # the server refuses to run as root
+        subprocess.run(command, check=True, capture_output=True, timeout=60, user=user, cwd=self.data.parent)
 
     def start(self) -> None:
         options = f"-p {self.port} -h 127.0.0.1 -k {self.folder}"
