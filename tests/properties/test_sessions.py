@@ -122,8 +122,9 @@ class Histories(RuleBasedStateMachine):
     @initialize(
         nodes=st.sets(st.sampled_from(NODES), min_size=1),
         jobs=st.dictionaries(st.sampled_from(NAMES), st.integers(1, 4), min_size=2),
+        promising=st.booleans(),
     )
-    def open(self, nodes: set[str], jobs: dict[str, int]) -> None:
+    def open(self, nodes: set[str], jobs: dict[str, int], promising: bool) -> None:  # noqa: FBT001
         self.store = self.make_store()
         self.restart()
         self.now = 1_000_000
@@ -132,6 +133,7 @@ class Histories(RuleBasedStateMachine):
         self.flying: dict[str, tuple[str, plan_pb2.Action]] = {}
         self.since: dict[tuple[str, str], int] = {}
         self.last: round_pb2.PlanRoundResponse | None = None
+        self.promises: list[plan_pb2.Reservation] = []
         self.sent: list[session_service_pb2.ApplyDeltaRequest] = []
         snapshot = round_pb2.PlanRoundRequest(accelerators=[{"name": "A"}])
         snapshot.now.seconds = self.now
@@ -139,6 +141,8 @@ class Histories(RuleBasedStateMachine):
         snapshot.cluster.nodes.extend(self.nodes.values())
         snapshot.jobs.extend(self.jobs.values())
         snapshot.parameters.pipeline = 3  # type: ignore[assignment]
+        if promising:
+            snapshot.policy.promises.after.seconds = ROUND_SECONDS
         chunk = session_service_pb2.OpenSessionRequest(snapshot=snapshot)
         self.state = self.calls.open_session([chunk.SerializeToString()], "me").session
 
@@ -149,6 +153,7 @@ class Histories(RuleBasedStateMachine):
 
     def job(self, name: str, devices: int, weight: float) -> Any:
         job = round_pb2.PlanRoundRequest().jobs.add(name=name, weight=weight)
+        job.submit_time.seconds = 999_000
         job.components.add().task_groups.add(devices_per_task=devices)
         return job
 
@@ -262,10 +267,12 @@ class Histories(RuleBasedStateMachine):
             self.last = answer
             for job in [name for name in self.flying if self.is_void(name)]:
                 del self.flying[job]
+            made = [each.reservation for each in whole[0].plan.actions if each.HasField("reservation")]
+            self.promises = [*filter(self.is_owed, self.promises), *made]
             self.flying |= {
                 action.job: (answer.session.plan_id, action)
                 for action in whole[0].plan.actions
-                if action.kind != plan_pb2.ACTION_KIND_KEEP
+                if action.kind not in (plan_pb2.ACTION_KIND_KEEP, plan_pb2.ACTION_KIND_RESERVE)
                 and not (action.kind == plan_pb2.ACTION_KIND_EVICT and action.job in self.flying)
             }
 
@@ -278,8 +285,20 @@ class Histories(RuleBasedStateMachine):
     def is_void(self, name: str) -> bool:
         return self.now > self.since[self.flying[name][0], name] + 2 * ROUND_SECONDS
 
+    def is_owed(self, promise: plan_pb2.Reservation) -> bool:
+        job = self.jobs.get(promise.job)
+        return job is not None and not job.HasField("running") and promise.expires_at.seconds >= self.now
+
     def check_seen(self, round_: Round) -> None:
         """The round is what the caller told, and what it was told to do as if it were under way."""
+        seen = {(each.job, each.placements[0].node, round(each.latest_start)) for each in round_.reservations}
+        owed = {
+            (each.job, each.placements[0].node, round(each.latest_start.ToNanoseconds() / 1e9))
+            for each in filter(self.is_owed, self.promises)
+        }
+        assert owed <= seen
+        told = {(each.job, each.placements[0].node) for each in self.promises}
+        assert {(job, node) for job, node, _ in seen} <= told
         assert {job.name for job in round_.jobs} == self.jobs.keys()
         assert {node.name for node in round_.cluster.nodes} == self.nodes.keys()
         held = [

@@ -168,6 +168,16 @@ def test_a_promise_in_a_difference(talk: Talk, first: bool, second: bool) -> Non
     assert list(again.verdicts) == list(whole.verdicts)
 
 
+def test_a_stop_that_is_said_again_has_its_verdict_in_a_difference(talk: Talk) -> None:
+    whole = waiting()
+    whole.plan.actions.add(action_id="evict:job-1", kind=plan_pb2.ACTION_KIND_EVICT, job="job-1")
+    _, last = talk.plan(whole)
+    _, short = talk.plan(whole, difference_from="p1")
+    again = expand(last, short, {"job-0", "job-1"})
+    assert sorted(again.plan.actions, key=lambda each: each.job) == list(whole.plan.actions)
+    assert list(again.verdicts) == list(whole.verdicts)
+
+
 def test_every_field_of_a_round_is_the_sessions_or_the_requests() -> None:
     assert {field.name for field in round_pb2.PlanRoundRequest.DESCRIPTOR.fields} == KEPT | set(NOT_KEPT)
     assert not KEPT & set(NOT_KEPT)

@@ -1,8 +1,8 @@
 """An answer as the difference from the one before, and back.
 
-A plan has one action or one verdict for each job, and RESERVE besides for some that wait. A job that has
-neither in a difference, and that there still is, has what it had: the same verdict, or KEEP with the same
-placements, scope and throughput. A RESERVE is said once, when the promise is made.
+Every job has an action that gives it a place, or a verdict: an EVICT may be beside it, or a RESERVE. A job
+that has neither in a difference, and that there still is, has what it had: the same verdict, or KEEP with the
+same placements, scope and throughput. A RESERVE is said once, when the promise is made, beside either.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def difference(
         before = actions.get(action.job)
         if before is None or not _goes_on(before, action):
             short.plan.actions.append(action)
+    named = _named(short)
     for verdict in answer.verdicts:
-        before_verdict = verdicts.get(verdict.job)
-        if before_verdict is None or before_verdict != verdict:
+        if verdict.job in named or verdicts.get(verdict.job) != verdict:
             short.verdicts.append(verdict)
     return short
 
@@ -47,8 +47,7 @@ def expand(
     """
     whole = round_pb2.PlanRoundResponse()
     whole.CopyFrom(short)
-    named = {action.job for action in short.plan.actions if action.kind != _RESERVE}
-    named |= {verdict.job for verdict in short.verdicts}
+    named = _named(short) | {verdict.job for verdict in short.verdicts}
     taken = {action.action_id for action in short.plan.actions}
     for action in last.plan.actions:
         if action.job in named or action.job not in jobs:
@@ -62,6 +61,11 @@ def expand(
             whole.verdicts.append(verdict)
     _sort(whole)
     return whole
+
+
+def _named(short: round_pb2.PlanRoundResponse) -> set[str]:
+    """Jobs of whom a difference says an action; promises are beside whatever goes on."""
+    return {action.job for action in short.plan.actions if action.kind != _RESERVE}
 
 
 def _goes_on(before: plan_pb2.Action, after: plan_pb2.Action) -> bool:
