@@ -121,7 +121,9 @@ class PlanRoundRequest(_message.Message):
 
     @_builtins.property
     def reservations(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.Reservation]:
-        """Promises made in earlier rounds, and wishes for new ones, e.g. an outlook's. Those for jobs that are not in the round are void."""
+        """Promises made in earlier rounds, and wishes for new ones, e.g. an outlook's. Those for jobs that are not in the round are void.
+        A session keeps its promises by itself until their jobs run; one for a job here goes in place of the session's for that job.
+        """
 
     @_builtins.property
     def outlook(self) -> _outlook_pb2.Outlook:

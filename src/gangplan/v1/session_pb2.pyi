@@ -134,7 +134,7 @@ class SessionAnswer(_message.Message):
     """Id of the plan, to report outcomes by. Empty for advice."""
     difference_from: _builtins.str
     """Not empty: actions and verdicts are the difference from that plan. A job that has neither here and is still in the session has
-    what it had there: the same verdict, or KEEP with the same placements, scope and throughput.
+    what it had there: the same verdict, or KEEP with the same placements, scope and throughput. A RESERVE is said once, besides.
     """
     @_builtins.property
     def overtaken(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
