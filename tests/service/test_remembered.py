@@ -124,6 +124,31 @@ async def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
         memory.find(("me", "PlanRound", "r5"), b"other")
 
 
+async def test_who_has_most_of_the_memory_makes_room() -> None:
+    memory = Memory(most_answers=3, most_bytes=100)
+
+    def answer(caller: str, number: int, size: int) -> None:
+        key = (caller, "PlanRound", f"r{number}")
+        memory.finish(key, memory.begin(key, b"", Cancellation()), b"x" * size)
+
+    def known() -> list[tuple[str, int]]:
+        return [
+            (caller, n)
+            for caller in ("me", "you")
+            for n in range(9)
+            if memory.find((caller, "PlanRound", f"r{n}"), b"")
+        ]
+
+    answer("you", 0, 60)
+    for number in range(5):
+        answer("me", number, 10)
+    assert known() == [("me", 3), ("me", 4), ("you", 0)]
+    answer("me", 5, 30)
+    assert known() == [("me", 4), ("me", 5), ("you", 0)]
+    answer("you", 1, 1)
+    assert known() == [("me", 5), ("you", 0), ("you", 1)]
+
+
 async def test_a_slot_is_held_until_the_thread_is_done() -> None:
     """Whoever sends calls and leaves cannot fill all threads."""
     answering = Answering(ServerOptions(slots=1), Metrics())

@@ -1,12 +1,13 @@
 """Answers to requests with an id: the same id with the same content gives the same answer, once computed.
 
-The memory is per caller and bounded (decision 33); what sessions answer is kept with them as well.
+The memory is per caller and bounded (decision 33): who has most of it makes room. What sessions answer is
+kept with them as well.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
 from gangplan.engine.runner import Cancellation
@@ -73,18 +74,13 @@ class Memory:
         return entry
 
     def finish(self, key: Key, entry: Remembered, answer: bytes) -> None:
-        """Remember the answer, and forget the oldest where there are too many."""
+        """Remember the answer, and make room where there is too much."""
         if not entry.answer.done():
             entry.answer.set_result(answer)
         if self._entries.get(key) is not entry:
             return
         self._bytes += len(answer)
-        done = [each for each, other in self._entries.items() if other.answer.done()]
-        for oldest in done:
-            if len(done) <= self._most_answers and self._bytes <= self._most_bytes:
-                break
-            self._bytes -= len(self._entries.pop(oldest).answer.result())
-            done = done[1:]
+        self._forget()
 
     def drop(self, key: Key, entry: Remembered, error: BaseException) -> None:
         """Forget a request that was not answered; who waits for it gets the error."""
@@ -94,6 +90,18 @@ class Memory:
             entry.answer.cancel()
         elif not entry.answer.done():
             entry.answer.set_exception(error)
+
+    def _forget(self) -> None:
+        """While there is too much, forget the oldest answer of the caller who has most of it."""
+        done = {key: entry.answer.result() for key, entry in self._entries.items() if entry.answer.done()}
+        while (many := len(done) > self._most_answers) or self._bytes > self._most_bytes:
+            held: Counter[str] = Counter()
+            for (caller, _, _), answer in done.items():
+                held[caller] += 1 if many else len(answer)
+            [(greediest, _)] = held.most_common(1)
+            oldest = next(key for key in done if key[0] == greediest)
+            self._bytes -= len(done.pop(oldest))
+            del self._entries[oldest]
 
     def __len__(self) -> int:
         return len(self._entries)
