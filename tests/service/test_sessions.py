@@ -501,6 +501,27 @@ async def test_chunks_that_are_too_much_together_are_refused(make_round: Any) ->
         await talk.open(request)
 
 
+async def test_snapshots_on_their_way_are_bounded_together(make_round: Any) -> None:
+    request = session_service_pb2.OpenSessionRequest(snapshot=write_round(make_round(jobs=20)))
+    let_go = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[session_service_pb2.OpenSessionRequest]:
+        yield request
+        await let_go.wait()
+
+    async def opened(talk: Talk) -> str:
+        return (await talk.sessions.OpenSession(slowly())).session.session_id
+
+    async with talking(Greedy(), max_snapshot_bytes=request.ByteSize()) as talk:
+        calls = [asyncio.ensure_future(opened(talk)) for _ in range(5)]
+        [late], others = await asyncio.wait(calls, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        async with refused(grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED"):
+            await late
+        let_go.set()
+        assert len(set(await asyncio.gather(*others))) == 4
+        assert (await talk.open(request.snapshot)).revision == 1
+
+
 def test_a_content_is_the_request_that_it_is_of(make_round: Any) -> None:
     round_ = make_round(jobs=6, nodes=4)
     content = content_of(write_round(round_, GREEDY, compact=True))

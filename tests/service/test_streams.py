@@ -21,8 +21,11 @@ from gangplan.engine.runner import Cancellation
 from gangplan.model.verifier.verify import verify
 from gangplan.planning.generate import generate_named
 from gangplan.service.planner import EnginePlanner
+from gangplan.service.remembered import MOST_BYTES
+from gangplan.service.servicer import PlacementServicer
+from gangplan.service.streams import Stream
 from gangplan.service.wire import read_plan, write_round
-from gangplan.v1 import placement_service_pb2, placement_service_pb2_grpc
+from gangplan.v1 import placement_service_pb2, placement_service_pb2_grpc, round_pb2
 
 GREEDY = PlanParameters(pipeline="greedy", time_budget_seconds=30.0)
 
@@ -223,3 +226,13 @@ async def test_what_is_wrong_with_a_stream_is_said(serving: Any, instant: Any, m
         call = stream(channel, request)
         assert await code_of(call) is invalid
         assert "round.jobs[0].weight" in await call.details()
+
+
+async def test_streams_that_have_ended_are_forgotten_when_they_are_too_large_together() -> None:
+    servicer = PlacementServicer(None, None)  # type: ignore[arg-type]
+    for name in ("old", "new", "working"):
+        stream = servicer._streams["me", "StreamRound", name] = Stream(b"", Cancellation())
+        if name != "working":
+            stream.finish(round_pb2.PlanRoundResponse, MOST_BYTES // 2 + 1)
+    servicer._forget()
+    assert [name for _, _, name in servicer._streams] == ["new", "working"]

@@ -11,7 +11,7 @@ from gangplan.errors import FieldViolation, GangplanError, InvalidInputError
 from gangplan.service.answering import Answering, AnswerTooLargeError, abort, call_of
 from gangplan.service.methods import Behaviour
 from gangplan.service.placement import Placement
-from gangplan.service.remembered import Key
+from gangplan.service.remembered import MOST_BYTES, Key
 from gangplan.service.session_calls import same_id_other_content
 from gangplan.service.streams import RETURN_SECONDS, Better, Stream
 from gangplan.v1 import placement_service_pb2
@@ -136,11 +136,16 @@ class PlacementServicer:
                 return known
         stream = self._streams[key] = self._begin(message.round, call, digest)
         self._streams.move_to_end(key)
-        for oldest in [each for each, other in self._streams.items() if other.ended]:
-            if len(self._streams) <= _STREAMS_IN_MEMORY:
-                break
-            del self._streams[oldest]
+        self._forget()
         return stream
+
+    def _forget(self) -> None:
+        """Forget the oldest streams that have ended, while there is too much of them."""
+        size = sum(stream.size for stream in self._streams.values())
+        for oldest in [each for each, other in self._streams.items() if other.ended]:
+            if len(self._streams) <= _STREAMS_IN_MEMORY and size <= MOST_BYTES:
+                break
+            size -= self._streams.pop(oldest).size
 
     def _begin(self, request: round_pb2.PlanRoundRequest, call: Call, digest: bytes) -> Stream:
         stream = Stream(digest, call.cancellation)
@@ -148,17 +153,23 @@ class PlacementServicer:
         stream.working = working
         return stream
 
+    def _streamed(
+        self, request: round_pb2.PlanRoundRequest, call: Call, stream: Stream
+    ) -> tuple[round_pb2.PlanRoundResponse, int]:
+        """The last answer and its size; off the event loop."""
+        answer = self._placement.stream_round(request, call, stream.tell)
+        return answer, answer.ByteSize()
+
     async def _work(self, request: round_pb2.PlanRoundRequest, call: Call, stream: Stream) -> None:
         """Wait for a slot and plan; what comes of it goes to the stream, and nobody waits for its readers."""
         try:
             slot = await self._answering.enter(request, call, self._placement.seconds_left)
             try:
-                answer = await self._answering.in_thread(
-                    lambda: self._placement.stream_round(request, call, stream.tell)
-                )
+                answer, size = await self._answering.in_thread(lambda: self._streamed(request, call, stream))
             finally:
                 slot.release()
         except Exception as error:  # noqa: BLE001 (whoever reads gets it)
             stream.fail(error)
         else:
-            stream.finish(lambda: answer)
+            stream.finish(lambda: answer, size)
+            self._forget()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
+from gangplan.errors import OverloadedError
 from gangplan.service.answering import Answering, abort
 from gangplan.service.caller import caller_of
 from gangplan.service.methods import Behaviour
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from gangplan.service.answering import Context
 
 SESSION_SERVICE = "gangplan.v1.SessionService"
+_SNAPSHOTS = 4
+"""So many of the largest snapshots may be on their way at a time, all callers together."""
+_RETRY_SECONDS = 1.0
 
 
 class SessionServicer:
@@ -32,6 +36,7 @@ class SessionServicer:
         self._calls = calls
         self._answering = answering
         self._max_snapshot_bytes = max_snapshot_bytes
+        self._receiving = 0
 
     @property
     def methods(self) -> Mapping[str, Behaviour]:
@@ -46,14 +51,24 @@ class SessionServicer:
 
     async def open_session(self, requests: AsyncIterator[bytes], context: Context) -> bytes:
         """OpenSession: take a snapshot."""
-        chunks, left = [], self._max_snapshot_bytes
-        async for chunk in requests:
-            left -= len(chunk)
-            if left < 0:
-                await abort(context, snapshot_too_large(self._max_snapshot_bytes))
-            chunks.append(chunk)
-        caller = caller_of(context)
-        return await self._answering.quick(context, lambda: self._calls.open_session(chunks, caller))
+        chunks: list[bytes] = []
+        size, largest = 0, self._max_snapshot_bytes
+        try:
+            async for chunk in requests:
+                size += len(chunk)
+                self._receiving += len(chunk)
+                if size > largest:
+                    await abort(context, snapshot_too_large(largest))
+                if self._receiving > _SNAPSHOTS * largest:
+                    message = (
+                        f"snapshots of {_SNAPSHOTS} times {largest} bytes are under way, the most allowed"
+                    )
+                    await self._answering.refuse(context, OverloadedError(message, _RETRY_SECONDS))
+                chunks.append(chunk)
+            caller = caller_of(context)
+            return await self._answering.quick(context, lambda: self._calls.open_session(chunks, caller))
+        finally:
+            self._receiving -= size
 
     async def apply_delta(self, request: bytes, context: Context) -> bytes:
         """ApplyDelta: change a session's content."""

@@ -53,6 +53,8 @@ class Stream:
         self._readers = 0
         self._leaving: asyncio.TimerHandle | None = None
         self.working: asyncio.Future[None] | None = None
+        self.size = 0
+        """Bytes of the last plan; 0 while there is none."""
 
     @property
     def ended(self) -> bool:
@@ -68,8 +70,9 @@ class Stream:
         """A better plan; from any thread."""
         self._loop.call_soon_threadsafe(self._tell, write, False)
 
-    def finish(self, write: Callable[[], Message]) -> None:
-        """The last plan; on the loop."""
+    def finish(self, write: Callable[[], Message], size: int) -> None:
+        """The last plan, of ``size`` bytes; on the loop."""
+        self.size = size
         self._tell(write, last=True)
 
     def fail(self, error: BaseException) -> None:
