@@ -267,6 +267,10 @@ class Histories(RuleBasedStateMachine):
             self.last = answer
             for job in [name for name in self.flying if self.is_void(name)]:
                 del self.flying[job]
+            for action in whole[0].plan.actions:
+                plan_id, before = self.flying.get(action.job, ("", action))
+                if action.kind == plan_pb2.ACTION_KIND_EVICT and before.kind != plan_pb2.ACTION_KIND_PLACE:
+                    self.since[plan_id, action.job] = self.now  # a stop that is planned again lasts
             made = [each.reservation for each in whole[0].plan.actions if each.HasField("reservation")]
             self.promises = [*filter(self.is_owed, self.promises), *made]
             self.flying |= {
