@@ -54,12 +54,6 @@ def test_a_table_and_an_error_are_as_without_it(gangplan: Any, scenario: Path, t
     assert "none.yaml" in missing.stderr
 
 
-def test_a_service_cannot_say_it_yet(gangplan: Any, scenario: Path) -> None:
-    done = gangplan("solve", scenario, "--progress", "--address", "127.0.0.1:1")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "StreamRound" in " ".join(done.stderr.split())
-
-
 def test_a_terminal_has_one_line_that_changes(scenario: Path) -> None:
     leader, follower = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "110", "NO_COLOR": "1"}

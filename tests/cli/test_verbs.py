@@ -166,6 +166,16 @@ def test_no_service_there_ends_with_5_and_advice(gangplan: Any, scenario: Path) 
     assert "gangplan serve" in done.stderr
 
 
+def test_a_service_tells_of_every_improvement(gangplan: Any, scenario: Path, address: str) -> None:
+    done = gangplan("solve", scenario, "-o", "json", "--progress", "--address", address)
+    assert done.returncode == DONE, done.stderr
+    answer, lines = json.loads(done.stdout), [line.split() for line in done.stderr.splitlines()]
+    assert lines[0][0] == "keep_and_fill"
+    assert lines[-1][0] == "answer"
+    assert {words[0] for words in lines[:-1]} <= {stage["name"] for stage in answer["stages"]}
+    assert float(lines[-1][lines[-1].index("value") + 1]) == answer["quality"]["objective"]
+
+
 def test_two_services_on_one_port_do_not_get_along(gangplan: Any, address: str) -> None:
     done = gangplan("serve", "--port", address.rpartition(":")[2])
     assert (done.returncode, done.stdout) == (INVALID_INPUT, "")

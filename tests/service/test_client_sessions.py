@@ -78,6 +78,8 @@ async def test_an_async_client_does_what_a_client_does(serving: Any, make_round:
 
         result = await client.plan_round(round_, pipeline="greedy")
         streamed = [each async for each in client.stream_round(round_, pipeline="greedy")]
+        asked = write_round(round_, PlanParameters(pipeline="greedy"))
+        assert [each.last async for each in client.send_stream(asked)][-2:] == [False, True]
         mine = (
             result.plan,
             streamed[-1].plan,
@@ -204,6 +206,10 @@ def test_a_stream_in_process_ends_with_the_plan(make_round: Any) -> None:
     round_ = make_round(jobs=3)
     with Client.in_process(start=False) as client:
         *better, last = client.stream_round(round_, pipeline="greedy")
+        sent = list(client.send_stream(write_round(round_, PlanParameters(pipeline="greedy"))))
+        assert [each.number for each in sent] == list(range(1, len(sent) + 1))
+        assert [each.last for each in sent] == [False] * (len(sent) - 1) + [True]
+        assert len(sent) > 1
         assert better
         assert last.plan == client.plan_round(round_, pipeline="greedy").plan
         with pytest.raises(ServiceError):

@@ -16,6 +16,8 @@ from gangplan.cli.output import Format, print_document
 
 if TYPE_CHECKING:
     from gangplan.cli.render.progress import Progress
+    from gangplan.client import Client
+    from gangplan.v1 import round_pb2
 
 
 class PipelineChoice(Enum):
@@ -98,12 +100,6 @@ def solve(
     from gangplan.client import Client
     from gangplan.service.wire import read_result, write_round
 
-    if progress and address:
-        raise typer.BadParameter(
-            "a service answers once, when all is done; progress will come with StreamRound, "
-            "which is not built yet. Leave out --address or --progress",
-            param_hint="--progress",
-        )
     shown = _progress() if progress else None
     # A solver process of our own gets ready while the file is read.
     with (
@@ -131,7 +127,10 @@ def solve(
             parameters = replace(parameters, steps=read_steps(step))
         request = write_round(given.round, parameters, compact=True)
         with shown or nullcontext():
-            response = client.send_round(request)
+            if shown is None or address is None:
+                response = client.send_round(request)
+            else:
+                response = _followed(client, request, shown)
             result = read_result(response)
             if shown is not None:
                 shown.finish(result)
@@ -147,6 +146,23 @@ def solve(
     if strict and result.verdicts:
         say(f"{len(result.verdicts)} of {len(given.round.jobs)} jobs have no placement")
         raise typer.Exit(Exit.VIOLATED)
+
+
+def _followed(
+    client: Client, request: round_pb2.PlanRoundRequest, shown: Progress
+) -> round_pb2.PlanRoundResponse:
+    """A service's last answer; what is new in each of them is shown as it comes."""
+    from gangplan.errors import ServiceError
+    from gangplan.service.wire import read_result
+
+    response = None
+    for told in client.send_stream(request):
+        response = told.answer
+        for stage in read_result(response).stages:
+            shown.stage(stage)
+    if response is None:
+        raise ServiceError("the stream ended without an answer", "INTERNAL")
+    return response
 
 
 def _progress() -> Progress:

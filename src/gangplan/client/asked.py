@@ -128,13 +128,22 @@ def send_round(
 
 def stream_round(round_: Round, parameters: PlanParameters, timeout: float | None) -> Asked[RoundResult]:
     """StreamRound; the answer is each one of the stream."""
-    request = write_round(round_, parameters, compact=True)
+    asked = send_stream(write_round(round_, parameters, compact=True), timeout)
+    return Asked(
+        asked.method, asked.request, asked.answer, asked.timeout, lambda answer: read_result(answer.answer)
+    )
+
+
+def send_stream(
+    request: round_pb2.PlanRoundRequest, timeout: float | None
+) -> Asked[placement_service_pb2.StreamRoundResponse]:
+    """StreamRound on the contract's own messages."""
     return Asked(
         "StreamRound",
         placement_service_pb2.StreamRoundRequest(round=request),
         placement_service_pb2.StreamRoundResponse,
         _timeout(request, timeout),
-        lambda answer: read_result(answer.answer),
+        _as_it_is,
     )
 
 

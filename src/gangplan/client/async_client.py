@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import grpc
@@ -19,7 +20,7 @@ from gangplan.service.status import error_of_call
 from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from gangplan.client.answers import ServiceCapabilities, SolverDescription, Validation
     from gangplan.domain.plan import Plan, RoundResult
@@ -88,10 +89,27 @@ class AsyncClient:
             ServiceError: the call failed.
         """
         asked = ask.stream_round(round_, ask.parameters_of(**parameters), timeout)
+        async with aclosing(self._stream(asked)) as answers:
+            async for answer in answers:
+                yield asked.read(answer)
+
+    async def send_stream(
+        self, request: round_pb2.PlanRoundRequest, *, timeout: float | None = None
+    ) -> AsyncIterator[placement_service_pb2.StreamRoundResponse]:
+        """StreamRound on the contract's own messages.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        async with aclosing(self._stream(ask.send_stream(request, timeout))) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def _stream(self, asked: Asked[Any]) -> AsyncGenerator[Any, None]:
         call = self._prepared(asked)(asked.request, timeout=asked.timeout, metadata=self._metadata)
         try:
             async for answer in call:
-                yield asked.read(answer)
+                yield answer
         except grpc.aio.AioRpcError as error:
             raise error_of_call(error) from error
         finally:

@@ -163,6 +163,20 @@ class Client:
         for answer in self._transport.stream(asked):
             yield asked.read(answer)
 
+    def send_stream(
+        self, request: round_pb2.PlanRoundRequest, *, timeout: float | None = None
+    ) -> Iterator[placement_service_pb2.StreamRoundResponse]:
+        """StreamRound on the contract's own messages.
+
+        Args:
+            request: the request, as a round file holds it.
+            timeout: as in :meth:`plan_round`.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        yield from self._transport.stream(ask.send_stream(request, timeout))
+
     def session(self) -> Session:
         """A session, for round after round: only what has changed is sent."""
         return Session(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import queue
 import threading
@@ -160,27 +161,33 @@ class InProcessTransport:
 
     def stream(self, asked: Asked[Any]) -> Iterator[Any]:
         """Answer a request in a thread beside the calling one."""
-        news: queue.SimpleQueue[Callable[[], Message] | Exception | None] = queue.SimpleQueue()
+        news: queue.SimpleQueue[tuple[Callable[[], Message], bool] | Exception] = queue.SimpleQueue()
         call = self._call(asked.timeout)
         request: Any = asked.request
 
+        def tell(write: Callable[[], Message]) -> None:
+            news.put((write, False))
+
         def work() -> None:
             try:
-                answer = self._placement.stream_round(request.round, call, news.put)
-                news.put(lambda: answer)
-                news.put(None)
+                answer = self._placement.stream_round(request.round, call, tell)
+                news.put((lambda: answer, True))
             except Exception as error:  # noqa: BLE001 (raised where the answers are read)
                 news.put(error)
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         try:
-            while (write := news.get()) is not None:
-                if isinstance(write, GangplanError):
-                    raise _as_service_error(write) from write
-                if isinstance(write, Exception):
-                    raise write
-                yield asked.answer(answer=write())
+            for number in itertools.count(1):
+                told = news.get()
+                if isinstance(told, GangplanError):
+                    raise _as_service_error(told) from told
+                if isinstance(told, Exception):
+                    raise told
+                write, last = told
+                yield asked.answer(answer=write(), number=number, last=last)
+                if last:
+                    return
         finally:
             call.cancellation.cancel()
             thread.join()
