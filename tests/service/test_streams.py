@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -19,7 +20,9 @@ from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation
 from gangplan.model.verifier.verify import verify
+from gangplan.observe.metrics import Metrics
 from gangplan.planning.generate import generate_named
+from gangplan.service.interceptors import ObservingInterceptor
 from gangplan.service.planner import EnginePlanner
 from gangplan.service.remembered import MOST_BYTES
 from gangplan.service.servicer import PlacementServicer
@@ -236,3 +239,31 @@ async def test_streams_that_have_ended_are_forgotten_when_they_are_too_large_tog
             stream.finish(round_pb2.PlanRoundResponse, MOST_BYTES // 2 + 1)
     servicer._forget()
     assert [name for _, _, name in servicer._streams] == ["new", "working"]
+
+
+class LetGo:
+    """What gRPC gives a handler; once it has let go of the call, nothing may be asked of it any more."""
+
+    gone = False
+
+    def peer(self) -> str:
+        assert not self.gone, "grpcio 1.85 crashes the process here"
+        return "ipv4:127.0.0.1:1"
+
+
+async def test_nothing_is_asked_of_a_call_that_grpc_has_let_go_of() -> None:
+    async def behaviour(request: bytes, context: LetGo) -> AsyncIterator[bytes]:
+        while True:
+            yield request
+
+    async def continuation(details: Any) -> Any:
+        return grpc.unary_stream_rpc_method_handler(behaviour)
+
+    details = SimpleNamespace(method="/gangplan.v1.PlacementService/StreamRound", invocation_metadata=())
+    interceptor, context = ObservingInterceptor(Metrics()), LetGo()
+    handler: Any = await interceptor.intercept_service(continuation, details)
+    answers = handler.unary_stream(b"round", context)
+    assert await anext(answers) == b"round"
+    context.gone = True
+    await answers.aclose()
+    await asyncio.wait_for(interceptor.idle(), 1.0)

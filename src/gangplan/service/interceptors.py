@@ -92,6 +92,9 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
         self._idle.clear()
         metrics.request_bytes.labels(name).observe(size)
         began = time.monotonic()
+        # A stream whose reader is gone may be closed after gRPC has let go of the call: to ask for the peer
+        # then crashes the process (grpcio 1.85).
+        peer = context.peer()
         code = "OK"
         _log.debug("call begins", request_bytes=size)
         try:
@@ -116,7 +119,7 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
                 self._idle.set()
             metrics.calls.labels(name, code).inc()
             metrics.call_seconds.labels(name).observe(seconds)
-            _log.info("call", code=code, seconds=round(seconds, 6), request_bytes=size, peer=context.peer())
+            _log.info("call", code=code, seconds=round(seconds, 6), request_bytes=size, peer=peer)
 
 
 def _request_id(details: grpc.HandlerCallDetails) -> str:
