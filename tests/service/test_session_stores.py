@@ -15,8 +15,8 @@ from gangplan.domain.plan import ActionKind
 from gangplan.errors import SessionStoreError
 from gangplan.service.sessions.content import Change, Content, Item, Kind
 from gangplan.service.sessions.encoded import decode, encode
-from gangplan.service.sessions.in_flight import InFlight, Outcome
-from gangplan.service.sessions.record import Applied, Carried, Record
+from gangplan.service.sessions.in_flight import InFlight, Outcome, waits
+from gangplan.service.sessions.record import MOST_SETTLED, Applied, Carried, Record
 from gangplan.service.sessions.sqlite_store import SqliteStore
 from gangplan.service.sessions.store import MOST_ANSWERS, Answer, MemoryStore, SessionStore
 
@@ -161,3 +161,27 @@ def test_sqlite_file_is_the_owners_alone(tmp_path: Path) -> None:
     (tmp_path / "no").write_bytes(b"this is no database" * 100)
     with pytest.raises(OSError, match="cannot keep sessions in"):
         SqliteStore(tmp_path / "no")
+
+
+def test_a_long_report_is_known_again_and_so_is_what_somebody_waits_for() -> None:
+    """The stop that ``late`` waits for was refused: it never starts, however many outcomes follow."""
+
+    def start(number: int, depends_on: tuple[str, ...] = ()) -> InFlight:
+        return InFlight(
+            "p1", f"a{number}", ActionKind.PLACE, f"j{number}", b"", ("n",), depends_on, 0.0, float("inf")
+        )
+
+    many = MOST_SETTLED + 100
+    late = start(many, ("p1/stop",))
+    record = replace(
+        RECORD,
+        in_flight=(*(start(number) for number in range(many)), late),
+        settled={"p1/stop": Outcome.REFUSED, "p1/old": Outcome.REFUSED},
+    )
+    report = {f"p1/a{number}": Outcome.BOUND for number in range(many)}
+    after = record.with_outcomes(Change(), report)
+    assert after.in_flight == (late,)
+    assert after.settled == {"p1/stop": Outcome.REFUSED, **report}
+    assert waits(late, after.in_flight, after.settled)
+    last = replace(after, in_flight=()).with_outcomes(Change(), {})
+    assert len(last.settled) == MOST_SETTLED

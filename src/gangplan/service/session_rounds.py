@@ -42,11 +42,13 @@ class SessionRound:
         record: the session as the round sees it.
         round: its content with what is in flight.
         parameters: how to plan.
+        told: its content alone.
     """
 
     record: Record
     round: Round
     parameters: PlanParameters
+    told: Round
 
 
 class SessionRounds:
@@ -71,8 +73,9 @@ class SessionRounds:
         session = request.session
         record = self._calls.sessions.get(session.session_id)
         expect(record, session.revision if session.HasField("revision") else None, session.digest)
-        round_, parameters = read_session_round(request, *self._calls.round_of(record), record.carried)
-        return SessionRound(record, under_way(round_, record), parameters)
+        told, parameters = self._calls.round_of(record)
+        round_, parameters = read_session_round(request, told, parameters, record.carried)
+        return SessionRound(record, under_way(round_, record), parameters, told)
 
     def plan(
         self,
@@ -145,8 +148,7 @@ class SessionRounds:
         ]
         if not old:
             return made
-        told, _ = self._calls.round_of(seen.record)
-        waiting = {job.name for job in told.jobs if job.running is None}
+        waiting = {job.name for job in seen.told.jobs if job.running is None}
         kept = []
         for promise in old:
             if promise.job in waiting:

@@ -13,7 +13,8 @@ from gangplan.service.sessions.in_flight import InFlight, Outcome, overtaken, se
 MOST_APPLIED = 64
 """Deltas that are known again when they come twice."""
 MOST_SETTLED = 1024
-"""Outcomes that are known again when they are reported twice."""
+"""Outcomes that are known again when they are reported twice; all of the last report are, and those that
+actions in flight wait for."""
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -115,12 +116,18 @@ class Record:
             change: what the outcomes mean for the content; empty: nothing, and the revision stays.
             outcomes: by id in the session, of actions in flight.
         """
+        in_flight = settle(self.in_flight, outcomes)
+        waited_for = {name for entry in in_flight for name in entry.depends_on}
+        settled = {**self.settled, **outcomes}
+        latest = _latest(settled, max(MOST_SETTLED, len(outcomes)))  # the whole report may come twice
         return replace(
             self,
             content=self.content.changed(change) if change else self.content,
             revision=self.revision + 1 if change else self.revision,
-            in_flight=settle(self.in_flight, outcomes),
-            settled=MappingProxyType(_latest({**self.settled, **outcomes}, MOST_SETTLED)),
+            in_flight=in_flight,
+            settled=MappingProxyType(
+                {name: outcome for name, outcome in settled.items() if name in latest or name in waited_for}
+            ),
             serial=self.serial + 1,
         )
 
