@@ -13,6 +13,7 @@ from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.observe.rounds import log_round
+from gangplan.service.afterwards import Afterwards
 from gangplan.service.options import ServerOptions
 from gangplan.service.parsed import parsed
 from gangplan.service.session_calls import SessionCalls
@@ -110,6 +111,7 @@ class Placement:
         self._planner = planner
         self.session_calls = SessionCalls(sessions or Sessions(MemoryStore()))
         self._session_rounds = SessionRounds(self.session_calls)
+        self._afterwards = Afterwards()
         self._options = options
         self._metrics = metrics
 
@@ -179,13 +181,26 @@ class Placement:
             return self._check_round(request)
         began = time.monotonic()
         if request.HasField("session"):
-            return self._session_rounds.plan(
-                request,
-                call.caller,
-                lambda round_, parameters: self._planned(round_, parameters, call, began),
-                call.cancellation,
-            )
+            return self._on_session(request, call, began)
         return self._planned(*read_round_request(request), call, began)
+
+    def _on_session(
+        self, request: round_pb2.PlanRoundRequest, call: Call, began: float
+    ) -> round_pb2.PlanRoundResponse:
+        """Answer a round on a session, and see how long it takes once the plan is there."""
+        ends: list[tuple[int, float]] = []
+
+        def planned(round_: Round, parameters: PlanParameters) -> round_pb2.PlanRoundResponse:
+            jobs = len(round_.jobs)
+            after = min(self._afterwards.expected(jobs), parameters.time_budget_seconds / 2)
+            result = self._result(round_, parameters, call, began, after)
+            ends.append((jobs, time.monotonic()))
+            return self._written(round_, parameters, result)
+
+        answer = self._session_rounds.plan(request, call.caller, planned, call.cancellation)
+        for jobs, end in ends:
+            self._afterwards.note(jobs, time.monotonic() - end)
+        return answer
 
     def parse_stream(self, request: bytes) -> placement_service_pb2.StreamRoundRequest:
         """Decode a StreamRoundRequest.
@@ -245,19 +260,38 @@ class Placement:
         self, round_: Round, parameters: PlanParameters, call: Call, began: float
     ) -> round_pb2.PlanRoundResponse:
         """Plan a round that was read since ``began``, and write the answer."""
+        return self._written(round_, parameters, self._result(round_, parameters, call, began))
+
+    def _result(
+        self, round_: Round, parameters: PlanParameters, call: Call, began: float, after: float = 0.0
+    ) -> RoundResult:
+        """Plan a round that was read since ``began``.
+
+        Args:
+            round_: the round.
+            parameters: how to plan.
+            call: for whom.
+            began: ``time.monotonic()`` when it began to be read.
+            after: seconds that are kept for the answer, where that is more than the reading tells.
+        """
         now = time.monotonic()
         read_seconds, before = now - began, now - call.started
         # Writing an answer takes an eighth to a quarter of the time in which its request was read.
-        reserve = _LEAST_RESERVE_SECONDS + read_seconds / 2
+        reserve = _LEAST_RESERVE_SECONDS + max(read_seconds / 2, after)
         budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
         on_stage = None if call.on_stage is None else _later(call.on_stage, before)
         on_better = None if call.on_better is None else _later_as_well(call.on_better, before)
         result = self._planner.plan(round_, parameters, budget, call.cancellation, on_stage, on_better)
-        result = replace(
+        return replace(
             result,
             seconds_by_phase={"read": read_seconds, **result.seconds_by_phase},
             stages=tuple(replace(stage, seconds=stage.seconds + before) for stage in result.stages),
         )
+
+    def _written(
+        self, round_: Round, parameters: PlanParameters, result: RoundResult
+    ) -> round_pb2.PlanRoundResponse:
+        """Count and log a round, and write its answer."""
         if self._metrics is not None:
             self._metrics.observe_round(result)
             log_round(parameters.request_id, round_, result)
