@@ -43,9 +43,11 @@ def test_what_it_took_is_kept_free_the_next_time(instant: Any, make_round: Calla
     state = placement.session_calls.open_session([chunk.SerializeToString()], "me").session
     request = round_pb2.PlanRoundRequest(now=snapshot.now)
     request.session.session_id = state.session_id
+    assert placement.seconds_left(request, Call()) > 2.0  # nothing is known of it
     calls = [Call(caller="me"), Call(caller="me")]
     for call in calls:
         placement.plan_round(request, call)
+    assert 0.0 < placement.seconds_left(request, Call()) <= 2.0  # in the queue, too, it is the session's
     free = [call.started + 2.0 - deadline for call, deadline in zip(calls, deadlines, strict=True)]
     assert free[1] >= 0.3, free
 

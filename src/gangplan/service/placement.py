@@ -61,6 +61,8 @@ _BUILT = (
 _BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession", "CloseSession")
 _DEFAULTS = PlanParameters()
 _LEAST_RESERVE_SECONDS = 0.005
+_AROUND_A_ROUND = (placement_service_pb2.WhatIfRequest, admission_pb2.CheckAdmissionRequest)
+"""Requests whose time budget is that of the round in them."""
 
 
 class Planner(Protocol):
@@ -162,10 +164,14 @@ class Placement:
     def seconds_left(self, request: Message, call: Call) -> float:
         """Seconds that the call may still take, never negative."""
         seconds = _DEFAULTS.time_budget_seconds
-        round_ = request.round if isinstance(request, placement_service_pb2.WhatIfRequest) else request
-        if isinstance(round_, round_pb2.PlanRoundRequest) and round_.parameters.HasField("time_budget"):
-            given = round_.parameters.time_budget
-            seconds = given.seconds + given.nanos / 1e9
+        round_ = request.round if isinstance(request, _AROUND_A_ROUND) else request
+        if isinstance(round_, round_pb2.PlanRoundRequest):
+            if round_.parameters.HasField("time_budget"):
+                given = round_.parameters.time_budget
+                seconds = given.seconds + given.nanos / 1e9
+            elif round_.HasField("session") and not round_.HasField("parameters"):
+                known = self.session_calls.known_parameters(round_.session.session_id)
+                seconds = seconds if known is None else known.time_budget_seconds
         return max(0.0, self._end(call, seconds) - time.monotonic())
 
     def plan_round(self, request: round_pb2.PlanRoundRequest, call: Call) -> round_pb2.PlanRoundResponse:

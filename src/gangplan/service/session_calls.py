@@ -176,6 +176,10 @@ class SessionCalls:
         """The round that a session's content stands for, at the beginning of time; read once."""
         return self._read.get(record) or self._read.put(record, *read_content(record.content))
 
+    def known_parameters(self, session_id: str) -> PlanParameters | None:
+        """How a session's rounds are planned, at once; None: it was not used lately."""
+        return self._read.parameters(session_id)
+
     def _read_or_refuse(
         self, record: Record, change: Change, after: Record, actions: Mapping[str, str]
     ) -> None:
@@ -213,6 +217,11 @@ class _ReadRounds:
         if found is None or (found[0] is not record.content and found[0] != record.content):
             return None
         return found[1], found[2]
+
+    def parameters(self, session_id: str) -> PlanParameters | None:
+        with self._lock:
+            found = self._rounds.get(session_id)
+        return None if found is None else found[2]
 
     def put(self, record: Record, round_: Round, parameters: PlanParameters) -> tuple[Round, PlanParameters]:
         with self._lock:
