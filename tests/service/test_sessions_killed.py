@@ -14,10 +14,12 @@ from typing import Any
 import grpc
 import pytest
 
+from gangplan.client import Client
+from gangplan.errors import ServiceError
 from gangplan.service.launched import address_of
 from gangplan.service.wire import write_round
 from gangplan.service.wire.session_content import content_of
-from gangplan.v1 import session_pb2, session_service_pb2, session_service_pb2_grpc
+from gangplan.v1 import round_pb2, session_pb2, session_service_pb2, session_service_pb2_grpc
 
 KILLS = 3
 """Each costs a start of the service."""
@@ -98,3 +100,37 @@ def test_no_acknowledged_delta_is_lost(make_round: Any, tmp_path: Path) -> None:
     assert found.revision in (state.revision, state.revision + 1)
     assert found.digest == contents[found.revision].digest
     print(f"{found.revision - 1} deltas over {KILLS} kills")
+
+
+SERVES_STREAMS = """
+import concurrent.futures, grpc
+def stream(request, context):
+    yield b""
+methods = {"StreamRound": grpc.unary_stream_rpc_method_handler(stream)}
+server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+handler = grpc.method_handlers_generic_handler("gangplan.v1.PlacementService", methods)
+server.add_generic_rpc_handlers([handler])
+print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+server.start()
+server.wait_for_termination()
+"""
+
+
+def test_a_stream_from_a_service_that_dies_ends() -> None:
+    """With gRPC's own retries, grpcio 1.85 waited for ever, whatever the timeout."""
+    command = [sys.executable, "-c", SERVES_STREAMS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        killing = threading.Timer(0.3, process.kill)
+        with Client(f"127.0.0.1:{process.stdout.readline().strip()}") as client:
+
+            def read_on() -> None:
+                while time.monotonic() - began < 10.0:
+                    list(client.send_stream(round_pb2.PlanRoundRequest(), timeout=2.0))
+
+            killing.start()
+            began = time.monotonic()
+            with pytest.raises(ServiceError) as caught:
+                read_on()
+    assert caught.value.code == "UNAVAILABLE"
+    assert time.monotonic() - began < 5.0

@@ -30,6 +30,7 @@ _METADATA_BYTES = 64 * 1024
 _RETRY_POLICY = json.dumps(
     {
         "methodConfig": [
+            {"name": [{"service": _SERVICES[0], "method": "StreamRound"}]},
             {
                 "name": [{"service": service} for service in _SERVICES],
                 "retryPolicy": {
@@ -39,7 +40,7 @@ _RETRY_POLICY = json.dumps(
                     "backoffMultiplier": 2,
                     "retryableStatusCodes": ["UNAVAILABLE"],
                 },
-            }
+            },
         ]
     }
 )
@@ -74,7 +75,8 @@ class Transport(Protocol):
 
 
 class GrpcTransport:
-    """Over a channel. Only UNAVAILABLE is tried again by itself, as gRPC's own retry policy says.
+    """Over a channel. Only UNAVAILABLE is tried again by itself, as gRPC's own retry policy says, and no stream:
+    with retries a stream whose service dies would wait for ever, past its deadline (grpcio 1.85).
 
     Args:
         address: ``host:port``.
