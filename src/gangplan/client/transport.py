@@ -75,8 +75,9 @@ class Transport(Protocol):
 
 
 class GrpcTransport:
-    """Over a channel. Only UNAVAILABLE is tried again by itself, as gRPC's own retry policy says, and no stream:
-    with retries a stream whose service dies would wait for ever, past its deadline (grpcio 1.85).
+    """Over a channel. Only UNAVAILABLE is tried again by itself, as gRPC's own retry policy says.
+
+    No stream is: with that policy (grpcio 1.85) one whose service dies waits for ever, whatever its deadline.
 
     Args:
         address: ``host:port``.
