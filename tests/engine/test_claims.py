@@ -154,3 +154,11 @@ def test_a_claim_is_never_renewed():
     claim = Claim("heavy", (at("a", range(4)),), NOW + 60.0)
     round_ = round_of([node("a", H, 4)], [job("heavy", gpus=4)], now=NOW, claims=(claim,))
     assert planned(round_).plan.claims == (claim,)
+
+
+def test_two_claims_of_one_job_for_one_moment_are_told_apart_by_their_places():
+    mine = [Claim("heavy", (at(where, range(4)),), NOW + 60.0) for where in "ab"]
+    nodes, jobs = [node("a", H, 4), node("b", H, 4)], [job("heavy", gpus=4)]
+    for claims in (mine, mine[::-1]):
+        start = actions(planned(round_of(nodes, jobs, now=NOW, claims=tuple(claims)), "greedy"))["heavy"]
+        assert {placement.node for placement in start.placements} == {"a"}

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement, TaskSplit
+from gangplan.domain.plan import Claim
 from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import as_placed
 from gangplan.model.instance.sites import NO_DOMAIN, Nodes, admits, pins_devices, task_vector, vector
@@ -22,7 +23,7 @@ Places = Mapping[str, tuple[TaskPlacement, ...]]
 
 
 def claimed(round_: Round, kept: Places, closed: Collection[str], speeds: Speeds, nodes: Nodes) -> Places:
-    """The place of every job whose claim is in force; of several, the first to expire, then by name.
+    """The place of every job whose claim is in force; of several, the first to expire, then by name, place.
 
     Args:
         round_: the round.
@@ -36,7 +37,7 @@ def claimed(round_: Round, kept: Places, closed: Collection[str], speeds: Speeds
     jobs = {job.name: job for job in round_.jobs}
     room = _Room(round_, jobs, kept, nodes)
     found: dict[str, tuple[TaskPlacement, ...]] = {}
-    for claim in sorted(round_.claims, key=lambda c: (c.expires_at, c.job, c.placements)):
+    for claim in sorted(round_.claims, key=_turn):
         job = jobs.get(claim.job)
         if (
             job is not None
@@ -50,6 +51,12 @@ def claimed(round_: Round, kept: Places, closed: Collection[str], speeds: Speeds
             room.take(job, claim.placements)
             found[claim.job] = tuple(sorted(claim.placements, key=lambda p: (p.group, p.node)))
     return found
+
+
+def _turn(claim: Claim) -> tuple[object, ...]:
+    """Which of two claims goes before the other; of two for one job and moment, by place."""
+    places = [(place.group, place.node, place.tasks, place.devices) for place in claim.placements]
+    return (claim.expires_at, claim.job, places)
 
 
 def _is_a_way(job: Job, placements: tuple[TaskPlacement, ...], speeds: Speeds, nodes: Nodes) -> bool:

@@ -2,7 +2,8 @@
 
 A claim that has not expired and whose job waits is in force when the job could start there, beside all that
 goes on and every claim before it, without breaking a rule: that is asked of the rules themselves, with a
-plan that does nothing else. Claims are taken as they expire, then by job. A promise that is due is a claim.
+plan that does nothing else. Claims are taken as they expire, then by job and place. A promise that is due is
+a claim.
 """
 
 from __future__ import annotations
@@ -32,8 +33,7 @@ def claims_in_force(facts: RoundFacts, rules: list[Rule]) -> dict[str, tuple[Tas
     }
     accepted: dict[str, Action] = {}
     owed = [Claim(one.promise.job, one.promise.placements, one.promise.expires_at) for one in facts.due]
-    order = sorted([*facts.round.claims, *owed], key=lambda c: (c.expires_at, c.job, c.placements))
-    for claim in order:
+    for claim in sorted([*facts.round.claims, *owed], key=_order):
         if claim.job not in waiting or claim.job in accepted or claim.expires_at <= facts.round.now:
             continue
         if len({(p.group, p.node) for p in claim.placements}) < len(claim.placements):
@@ -43,3 +43,9 @@ def claims_in_force(facts: RoundFacts, rules: list[Rule]) -> dict[str, tuple[Tas
         if claim.placements and not reading.malformed and not any(rule(reading) for rule in rules):
             accepted[claim.job] = start
     return {name: action.placements for name, action in accepted.items()}
+
+
+def _order(claim: Claim) -> tuple[float, str, tuple[tuple[str, str, int, tuple[int, ...]], ...]]:
+    """The order of claims; parts of devices are left out, on which none is in force."""
+    places = tuple((p.group, p.node, p.tasks, p.devices) for p in claim.placements)
+    return claim.expires_at, claim.job, places
