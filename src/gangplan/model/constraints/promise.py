@@ -36,7 +36,7 @@ from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.model.constraints import eligibility, gang, topology
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Status
-from gangplan.model.verifier.promised import barred_by, in_the_way, stoppable_from, whole
+from gangplan.model.verifier.promised import all_started, barred_by, in_the_way, stoppable_from, whole
 from gangplan.model.verifier.reading import read_plan
 from gangplan.model.verifier.violation import Violation
 
@@ -89,7 +89,9 @@ def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
         return []
     found = []
     action = change.action.id if change.action else ""
-    for other, kept in barred_by(change.job, facts.round, dict(facts.promises), facts.throughput).items():
+    starts = facts.once(_all_started)
+    barred = barred_by(change.job, facts.round, facts.promises, facts.throughput, starts)
+    for other, kept in barred.items():
         for node in sorted(nodes & kept):
             message = f"{change.job.name} starts on {node}, and may still be there when {other} is to start"
             found.append(Violation("promise.delayed", change.job.name, node, action, message))
@@ -99,6 +101,10 @@ def _judge(change: Change, facts: RoundFacts) -> list[Violation]:
 def _nodes(facts: RoundFacts) -> frozenset[str]:
     """Nodes that are promised."""
     return frozenset(p.node for promise in facts.promises.values() for p in promise.placements)
+
+
+def _all_started(facts: RoundFacts) -> float:
+    return all_started(facts.round)
 
 
 def _senseless(action: Action, reading: Reading) -> str | None:
@@ -166,8 +172,7 @@ def _leaves(change: Change, reading: Reading) -> float:
     job, round_ = change.job, reading.round
     begins = starts = round_.now
     if change.status in _STARTS:
-        notices = [other.checkpoint_seconds for other in round_.jobs if other.running is not None]
-        starts += max(notices, default=0.0)
+        starts = reading.facts.once(_all_started)
         begins = starts + job.restart_seconds
     left = left_at(job, round_.policy.promise_quantile)
     ends = float("inf")

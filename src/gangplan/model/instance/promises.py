@@ -50,6 +50,7 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
     promises = in_force(round_)
     if not promises:
         return Promised(round_, present)
+    begins = round_.now + longest_notice(round_)
     jobs = {job.name: job for job in round_.jobs}
     nodes = {node.name: node for node in round_.cluster.nodes}
     forced: dict[str, ForcedReason] = {}
@@ -65,7 +66,7 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
         replace(
             round_,
             cluster=replace(round_.cluster, nodes=tuple(_marked(round_.cluster.nodes, promises))),
-            jobs=tuple(_kept_off(job, round_, promises, speeds) for job in round_.jobs),
+            jobs=tuple(_kept_off(job, round_, promises, speeds, begins) for job in round_.jobs),
             claims=(*round_.claims, *claims),
         ),
         Present(
@@ -189,14 +190,22 @@ def _marked(nodes: Sequence[Node], promises: Sequence[Reservation]) -> Iterator[
         yield replace(node, labels={**node.labels, **labels})
 
 
-def _kept_off(job: Job, round_: Round, promises: Sequence[Reservation], speeds: Speeds) -> Job:
-    """The job, its groups on nodes only that are not promised to anybody whom it could keep waiting."""
+def _kept_off(job: Job, round_: Round, promises: Sequence[Reservation], speeds: Speeds, begins: float) -> Job:
+    """The job, its groups on nodes only that are not promised to anybody whom it could keep waiting.
+
+    Args:
+        job: that may start.
+        round_: the round.
+        promises: in force.
+        speeds: throughput of any group anywhere.
+        begins: by when a start of this round has begun.
+    """
     run = run_seconds(job, round_, speeds)
     own = next((i for i, promise in enumerate(promises) if promise.job == job.name), None)
     mine = set() if own is None else {placement.node for placement in promises[own].placements}
     barred: dict[str, str] = {}
     for i, promise in enumerate(promises):
-        if i == own or _is_gone(job, run, promise.latest_start, round_):
+        if i == own or _is_gone(job, run, promise.latest_start, round_, begins):
             continue
         goes_before = own is not None and own < i and any(p.node in mine for p in promise.placements)
         barred[f"{_MARK}{i}/{own}" if goes_before else f"{_MARK}{i}"] = ""
@@ -208,9 +217,8 @@ def _kept_off(job: Job, round_: Round, promises: Sequence[Reservation], speeds: 
     return replace(job, component=replace(job.component, task_groups=groups))
 
 
-def _is_gone(job: Job, run: float, moment: float, round_: Round) -> bool:
+def _is_gone(job: Job, run: float, moment: float, round_: Round, begins: float) -> bool:
     """Whether a job that starts now has ended by then, or can be stopped for it with notice."""
-    begins = round_.now + longest_notice(round_)
     if begins + run + round_.round_seconds <= moment:
         return True
     stopped = begins + round_.policy.minimum_run_seconds + round_.round_seconds + job.checkpoint_seconds

@@ -6,6 +6,7 @@ The rule itself is told in ``constraints/promise.py``.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth
@@ -184,11 +185,12 @@ def stoppable_from(job: Job, round_: Round) -> float:
 
 
 def barred_by(
-    job: Job, round_: Round, promises: dict[str, Reservation], throughput: Throughput
+    job: Job, round_: Round, promises: Mapping[str, Reservation], throughput: Throughput, starts: float
 ) -> dict[str, set[str]]:
     """Nodes on which a start of ``job`` in this round could delay a promise, by the promise's job.
 
-    On the nodes of its own promise it may delay those that come after.
+    On the nodes of its own promise it may delay those that come after. What starts in this round has started
+    by ``starts``, see :func:`all_started`.
     """
     own = promises.get(job.name)
     found = {}
@@ -196,21 +198,25 @@ def barred_by(
         nodes = {placement.node for placement in promise.placements}
         if own is not None and before(own) <= before(promise):
             nodes -= {placement.node for placement in own.placements}
-        if nodes and not leaves_in_time(job, promise.latest_start, round_, throughput):
+        if nodes and not leaves_in_time(job, promise.latest_start, round_, throughput, starts):
             found[name] = nodes
     return found
 
 
-def leaves_in_time(job: Job, moment: float, round_: Round, throughput: Throughput) -> bool:
+def all_started(round_: Round) -> float:
+    """By when what starts in this round has started: who runs there may be given its notice first."""
+    notices = [job.checkpoint_seconds for job in round_.jobs if job.running is not None]
+    return round_.now + max(notices, default=0.0)
+
+
+def leaves_in_time(job: Job, moment: float, round_: Round, throughput: Throughput, starts: float) -> bool:
     """Whether a job that starts in this round is gone by ``moment``, or can be stopped for it with notice."""
-    notices = [other.checkpoint_seconds for other in round_.jobs if other.running is not None]
-    begins = round_.now + max(notices, default=0.0)
-    if begins + longest_run(job, round_, throughput) + round_.round_seconds <= moment:
+    if starts + longest_run(job, round_, throughput) + round_.round_seconds <= moment:
         return True
     if job.checkpoint_seconds <= 0 or not job.capabilities.pausable:
         return False
     return (
-        begins + round_.policy.minimum_run_seconds + round_.round_seconds + job.checkpoint_seconds <= moment
+        starts + round_.policy.minimum_run_seconds + round_.round_seconds + job.checkpoint_seconds <= moment
     )
 
 
