@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from gangplan.domain.plan import RoundResult
+from gangplan.domain.plan import ActionKind, Plan, RoundResult
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 from gangplan.engine.runner import InProcessRunner
+from gangplan.model.instance.instance import Instance
+from gangplan.model.packing.assignment import Assignment
 from gangplan_solvers import catalog
 
 BACKENDS = [line.name for line in catalog.describe() if line.availability.available]
@@ -52,3 +54,14 @@ def reached(result: RoundResult) -> float:
 def closed(result: RoundResult) -> bool:
     """Whether :func:`reached` is the optimum."""
     return result.quality.bound - reached(result) <= slack(result.quality.bound)
+
+
+def as_decided(instance: Instance, assignment: Assignment, plan: Plan) -> bool:
+    """Whether nobody happens to lie closer together than decided, or on the very place that it has."""
+    action = {a.job: a for a in plan.actions}
+    return all(
+        action[instance.jobs[j].name].kind is not ActionKind.KEEP
+        and action[instance.jobs[j].name].scope
+        == instance.speeds.scopes[instance.option_at(placed.option).scope]
+        for j, placed in assignment.placed.items()
+    )

@@ -33,7 +33,7 @@ from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.strategies import rounds
 
-from .planned import drawn, in_depth, planned
+from .planned import as_decided, drawn, in_depth, planned
 
 FEASIBLE = 1e-6
 
@@ -77,7 +77,6 @@ def test_both_weigh_jobs_alike(round_):
 def test_the_programme_s_value_of_a_choice_is_the_verified_one(round_):
     """Where a gang happens to lie closer together than its option says it may run faster, never slower."""
     instance = build_instance(round_)
-    scopes = instance.speeds.scopes
     for assignment in assignments(instance):
         plan = make_plan(instance, assignment)
         judged = verify(round_, plan)
@@ -86,13 +85,7 @@ def test_the_programme_s_value_of_a_choice_is_the_verified_one(round_):
         value += sum(float(instance.keep_gain[instance.class_of_job[j]]) for j in assignment.kept)
         value += sum(float(instance.gain[placed.option]) for placed in assignment.placed.values())
         assert judged.objective >= value - 1e-9
-        action = {a.job: a for a in plan.actions}
-        as_said = all(
-            action[instance.jobs[j].name].kind is not ActionKind.KEEP
-            and action[instance.jobs[j].name].scope == scopes[instance.option_at(placed.option).scope]
-            for j, placed in assignment.placed.items()
-        )
-        if as_said:
+        if as_decided(instance, assignment, plan):
             assert judged.objective == pytest.approx(value, abs=1e-9)
 
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from gangplan.domain.cluster import AcceleratorType
 from gangplan.domain.job import DeadlineKind, Job
-from gangplan.domain.plan import ActionKind, Claim, Plan, TerminationReason
+from gangplan.domain.plan import Claim, TerminationReason
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import Instance, build_instance
-from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.packing.order import make_plan
 from gangplan.model.packing.price_greedy import price_greedy
@@ -28,7 +27,7 @@ from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.strategies import rounds
 
-from .planned import BACKENDS, drawn, in_depth, planned, reached, slack
+from .planned import BACKENDS, as_decided, drawn, in_depth, planned, reached, slack
 
 
 def searched(instance: Instance) -> Prices:
@@ -85,21 +84,10 @@ def test_a_decision_is_worth_to_the_model_what_its_plan_is_worth_to_the_verifier
         plan = make_plan(instance, decided)
         judged = verify(round_, plan)
         assert judged.violations == ()
-        if _as_decided(instance, decided, plan):
+        if as_decided(instance, decided, plan):
             assert worth == pytest.approx(judged.objective, rel=1e-9, abs=1e-9)
         else:
             assert judged.objective >= worth - 1e-9
-
-
-def _as_decided(instance: Instance, decided: Assignment, plan: Plan) -> bool:
-    """Whether nobody happens to lie closer together than decided, or on the very place that it has."""
-    action = {a.job: a for a in plan.actions}
-    return all(
-        action[instance.jobs[j].name].kind is not ActionKind.KEEP
-        and action[instance.jobs[j].name].scope
-        == instance.speeds.scopes[instance.option_at(placed.option).scope]
-        for j, placed in decided.placed.items()
-    )
 
 
 def test_a_start_on_a_claim_is_paid_for_in_full():
