@@ -27,8 +27,9 @@ violations at once, each with the path of the field.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 class GangplanError(Exception):
@@ -61,6 +62,14 @@ class InvalidInputError(GangplanError):
     def __init__(self, violations: Sequence[FieldViolation]) -> None:
         self.violations = tuple(violations)
         super().__init__("; ".join(str(v) for v in self.violations))
+
+    def placed(self, place: Callable[[str], str]) -> Self:
+        """The same error, of the same class, with every field where the caller finds it.
+
+        Args:
+            place: the path in the caller's input by the path of the field.
+        """
+        return type(self)([FieldViolation(place(each.field), each.description) for each in self.violations])
 
 
 class UnsupportedFieldError(InvalidInputError):

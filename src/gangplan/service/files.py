@@ -44,10 +44,7 @@ def load_round(path: str | Path) -> tuple[Round, PlanParameters]:
     try:
         return read_round_request(request)
     except InvalidInputError as error:
-        lines = LineMap(path)
-        raise type(error)(
-            [FieldViolation(lines.place(each.field), each.description) for each in error.violations]
-        ) from None
+        raise error.placed(LineMap(path).place) from None
 
 
 def load_answer(path: str | Path) -> round_pb2.PlanRoundResponse:

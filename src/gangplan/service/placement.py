@@ -11,7 +11,7 @@ from gangplan import __version__
 from gangplan.engine import proposers
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
-from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.errors import InvalidInputError
 from gangplan.observe.rounds import log_round
 from gangplan.service.afterwards import Afterwards
 from gangplan.service.options import ServerOptions
@@ -244,9 +244,7 @@ class Placement:
         try:
             return self.plan_round(request, replace(call, on_better=better))
         except InvalidInputError as error:
-            raise type(error)(
-                [FieldViolation(_within("round", each.field), each.description) for each in error.violations]
-            ) from error
+            raise error.placed(lambda field: f"round.{field}" if field else "round") from error
 
     def _check_round(self, request: round_pb2.PlanRoundRequest) -> round_pb2.PlanRoundResponse:
         """Only read; say what is tolerated."""
@@ -285,13 +283,17 @@ class Placement:
         # Writing an answer takes an eighth to a quarter of the time in which its request was read.
         reserve = _LEAST_RESERVE_SECONDS + max(read_seconds / 2, after)
         budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
-        on_stage = None if call.on_stage is None else _later(call.on_stage, before)
-        on_better = None if call.on_better is None else _later_as_well(call.on_better, before)
-        result = self._planner.plan(round_, parameters, budget, call.cancellation, on_stage, on_better)
+        on_stage, on_better = call.on_stage, call.on_better
+        result = self._planner.plan(
+            round_,
+            parameters,
+            budget,
+            call.cancellation,
+            None if on_stage is None else lambda stage: on_stage(_since_call(stage, before)),
+            None if on_better is None else lambda result: on_better(_later(result, before)),
+        )
         return replace(
-            result,
-            seconds_by_phase={"read": read_seconds, **result.seconds_by_phase},
-            stages=tuple(replace(stage, seconds=stage.seconds + before) for stage in result.stages),
+            _later(result, before), seconds_by_phase={"read": read_seconds, **result.seconds_by_phase}
         )
 
     def _written(
@@ -454,20 +456,11 @@ def affected_jobs(
     return sorted(job for job in common if places[0].get(job, []) != places[1].get(job, []))
 
 
-def _within(path: str, field: str) -> str:
-    return f"{path}.{field}" if field else path
+def _since_call(stage: Stage, seconds: float) -> Stage:
+    """Its time counted from when the call came in, ``seconds`` before the budget began."""
+    return replace(stage, seconds=stage.seconds + seconds)
 
 
-def _later(on_stage: Callable[[Stage], None], seconds: float) -> Callable[[Stage], None]:
-    """Counts a stage's time from when the call came in, ``seconds`` before the budget began."""
-    return lambda stage: on_stage(replace(stage, seconds=stage.seconds + seconds))
-
-
-def _later_as_well(on_better: Callable[[RoundResult], None], seconds: float) -> Callable[[RoundResult], None]:
-    """The same for all stages of a plan on the way."""
-
-    def tell(result: RoundResult) -> None:
-        stages = tuple(replace(stage, seconds=stage.seconds + seconds) for stage in result.stages)
-        on_better(replace(result, stages=stages))
-
-    return tell
+def _later(result: RoundResult, seconds: float) -> RoundResult:
+    """The same for all stages of a result."""
+    return replace(result, stages=tuple(_since_call(stage, seconds) for stage in result.stages))

@@ -278,9 +278,7 @@ def _check(snapshot: round_pb2.PlanRoundRequest) -> None:
     try:
         read_round_request(snapshot)
     except InvalidInputError as error:
-        raise type(error)(
-            [FieldViolation(f"snapshot.{each.field}", each.description) for each in error.violations]
-        ) from error
+        raise error.placed(lambda field: f"snapshot.{field}") from error
 
 
 def _joined(chunks: Sequence[bytes], longest: float) -> tuple[round_pb2.PlanRoundRequest, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gangplan.domain.plan import ActionKind
-from gangplan.errors import InvalidInputError
+from gangplan.errors import InvalidInputError, ResyncRequiredError
 from gangplan.service.session_calls import SessionCalls, carried_of, expect, same_id_other_content
 from gangplan.service.session_overlay import under_way
 from gangplan.service.sessions.content import request_digest
@@ -186,8 +186,6 @@ class SessionRounds:
 
 
 def _overtaken(record: Record) -> Exception:
-    from gangplan.errors import ResyncRequiredError
-
     return ResyncRequiredError(
         f"another plan was made for session {record.session_id} meanwhile; plan again on what is there now"
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
-from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.errors import InvalidInputError
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_round import read_round_request
@@ -111,9 +111,7 @@ def _read(request: round_pb2.PlanRoundRequest, places: dict[str, str]) -> tuple[
     try:
         return read_round_request(request)
     except InvalidInputError as error:
-        raise type(error)(
-            [FieldViolation(_at_home(each.field, places), each.description) for each in error.violations]
-        ) from error
+        raise error.placed(lambda field: _at_home(field, places)) from error
 
 
 def _at_home(field: str, places: dict[str, str]) -> str:
