@@ -348,24 +348,20 @@ def _kept(
     if begin is not None:
         say(f"goes on from round {begin.totals.rounds:,}, kept in {path}")
     kept = time.monotonic()
+    latest: State | None = None
 
     def keep(record: RoundRecord) -> None:
-        nonlocal kept
+        nonlocal kept, latest
+        latest = record.after
         if time.monotonic() - kept >= _KEEP_SECONDS:
-            save(record.after, belongs, path)
+            save(latest, belongs, path)
             kept = time.monotonic()
 
-    latest: list[State] = []
-
-    def watch(record: RoundRecord) -> None:
-        latest[:] = [record.after]
-        keep(record)
-
     try:
-        yield begin, watch
+        yield begin, keep
     except BaseException:
-        if latest:
-            save(latest[0], belongs, path)
+        if latest is not None:
+            save(latest, belongs, path)
             say(f"kept in {path}: the same command goes on from there")
         raise
     path.unlink(missing_ok=True)
