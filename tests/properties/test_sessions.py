@@ -131,6 +131,7 @@ class Histories(RuleBasedStateMachine):
         self.nodes = {name: self.node(name) for name in nodes}
         self.jobs: dict[str, Any] = {name: self.job(name, jobs[name], 1.0) for name in jobs}
         self.flying: dict[str, tuple[str, plan_pb2.Action]] = {}
+        self.earlier: dict[str, list[tuple[str, plan_pb2.Action]]] = {}
         self.since: dict[tuple[str, str], int] = {}
         self.last: round_pb2.PlanRoundResponse | None = None
         self.promises: list[plan_pb2.Reservation] = []
@@ -185,6 +186,7 @@ class Histories(RuleBasedStateMachine):
         self.delta(remove_jobs=[name])
         del self.jobs[name]
         self.flying.pop(name, None)
+        self.earlier.pop(name, None)
 
     @rule(name=st.sampled_from(NODES))
     def change_node(self, name: str) -> None:
@@ -267,19 +269,22 @@ class Histories(RuleBasedStateMachine):
             self.last = answer
             for job in [name for name in self.flying if self.is_void(name)]:
                 del self.flying[job]
+                self.earlier.pop(job, None)
             for action in whole[0].plan.actions:
                 plan_id, before = self.flying.get(action.job, ("", action))
                 if action.kind == plan_pb2.ACTION_KIND_EVICT and before.kind != plan_pb2.ACTION_KIND_PLACE:
                     self.since[plan_id, action.job] = self.now  # a stop that is planned again lasts
             made = [each.reservation for each in whole[0].plan.actions if each.HasField("reservation")]
             self.promises = [*filter(self.is_owed, self.promises), *made]
-            self.flying |= {
+            new = {
                 action.job: (answer.session.plan_id, action)
                 for action in whole[0].plan.actions
                 if action.kind not in (plan_pb2.ACTION_KIND_KEEP, plan_pb2.ACTION_KIND_RESERVE)
                 and not (action.kind == plan_pb2.ACTION_KIND_EVICT and action.job in self.flying)
             }
-
+            for job in new.keys() & self.flying.keys():
+                self.earlier.setdefault(job, []).append(self.flying[job])
+            self.flying |= new
             self.since |= {
                 (plan_id, job): self.now
                 for job, (plan_id, _) in self.flying.items()
@@ -367,6 +372,7 @@ class Histories(RuleBasedStateMachine):
             with pytest.raises(InvalidInputError):
                 self.calls.report_outcomes(request)
             del self.flying[name]
+            self.earlier.pop(name, None)
             return
         if outcome == "DONE" and self.is_held_by_others(name, action):
             with pytest.raises(InvalidInputError, match="held"):
@@ -376,7 +382,12 @@ class Histories(RuleBasedStateMachine):
         twice = self.calls.report_outcomes(request).session
         assert (twice.revision, twice.digest) == (self.state.revision, self.state.digest)
         del self.flying[name]
+        before = self.earlier.pop(name, [])
         if outcome != "DONE":
+            # What was planned before it may still come about; the same once more comes to nothing as well.
+            left = [flight for flight in before if flight[1].kind != action.kind]
+            if left:
+                self.flying[name], self.earlier[name] = left[-1], left[:-1]
             return
         job = self.jobs[name]
         if action.kind != plan_pb2.ACTION_KIND_PLACE and not action.forced_reason:
