@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.bench import others
-from gangplan.bench.formulations.peers import chronus, crowd, finish_time, profiles, shockwave, sia
+from gangplan.bench.formulations.peers import crowd, draws, profiles
 from gangplan.bench.formulations.peers.measure import is_peer, run_peer
 from gangplan.bench.formulations.peers.published import FIGURES, beside
 from gangplan.bench.formulations.rival import Limits
 from gangplan.bench.runs import Run, Status
 from gangplan.errors import BackendError, InvalidInputError
 from gangplan.model.program import Program, Solution, SolveParameters, SolveStatus
+from gangplan.planning.programmes import chronus, finish_time, shockwave, sia
 from gangplan_solvers import catalog
 
 LIMITS = Limits(time_limit_seconds=None)
@@ -204,7 +205,7 @@ def test_rounds_against_trying_everything(seed):
 
 
 def test_thirty_three_columns_a_job():
-    jobs, _ = shockwave.draw(16, 8, 0)
+    jobs, _ = draws.shockwave(16, 8, 0)
     program = shockwave.formulate(jobs)
     assert program.columns == 33 * 16 + 1
     rows = {family.name: family.stop - family.start for family in program.row_families}
@@ -243,7 +244,7 @@ def test_too_many_jobs_have_no_solution():
 
 @given(st.integers(0, 10_000))
 def test_rounded_leases_break_nothing(seed):
-    leases, _ = chronus.draw(6, 6, seed)
+    leases, _ = draws.chronus(6, 6, seed)
     program = chronus.formulate(leases)
     exact = solve(program)
     assert exact.status is SolveStatus.OPTIMAL  # the planted plan is one

@@ -17,12 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gangplan.bench.formulations.peers import chronus, finish_time, shockwave, sia
+from gangplan.bench.formulations.peers import draws
 from gangplan.bench.formulations.peers.published import beside
 from gangplan.bench.formulations.rival import Limits
 from gangplan.bench.runs import Row, Status
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.model.program import FloatArray, Program, Solution
+from gangplan.planning.programmes import chronus, finish_time, shockwave, sia
 from gangplan_solvers import catalog
 
 FORMS = ("sia", "finish-time", "shockwave", "chronus")
@@ -106,17 +107,17 @@ def _draw(form: str, jobs: int, second: int, seed: int) -> Instance:
     if form == "sia":
         if second % 64:
             raise InvalidInputError([FieldViolation("instance", "Sia's devices come in multiples of 64")])
-        chosen, source = sia.draw(jobs, second, seed)
+        chosen, source = draws.sia(jobs, second, seed)
         return Instance(sia.formulate(chosen), functools.partial(sia.round_picks, chosen), sia.GAP, source)
     if form == "shockwave":
-        epochs, source = shockwave.draw(jobs, second, seed)
+        epochs, source = draws.shockwave(jobs, second, seed)
         return Instance(
             shockwave.formulate(epochs),
             functools.partial(shockwave.round_plan, epochs),
             shockwave.GAP,
             source,
         )
-    leases, source = chronus.draw(jobs, second, seed)
+    leases, source = draws.chronus(jobs, second, seed)
     return Instance(
         chronus.formulate(leases), functools.partial(chronus.round_leases, leases), chronus.GAP, source
     )
@@ -157,7 +158,7 @@ def _rounded(drawn: Instance, solver: str, limits: Limits) -> Row:
 
 
 def _bisected(jobs: int, seed: int, solver: str, limits: Limits) -> Row:
-    shares, source = finish_time.draw(jobs, seed)
+    shares, source = draws.finish_time(jobs, seed)
     backend = catalog.usable(solver)
     seconds, counters = 0.0, {"solver_nodes": 0, "solver_iterations": 0}
 

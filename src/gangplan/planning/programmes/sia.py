@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.bench.formulations.peers import crowd
 from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program
@@ -49,41 +48,6 @@ class MultiChoice:
         """Job and configuration of every column, each of shape (columns,)."""
         job, configuration = np.nonzero(self.cost < self.waiting_cost)
         return job, configuration
-
-
-def draw(jobs: int, devices: int, seed: int) -> tuple[MultiChoice, str]:
-    """A round of ``jobs`` on ``devices`` (a multiple of 64); and where the profiles are from.
-
-    Every job has a cap of 1 to 64 devices; half of them run in a random configuration within it; ages and
-    restarts are drawn.
-    """
-    rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
-    wanted = crowd.configurations()
-    applications = crowd.draw_applications(jobs, rng)
-    goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
-    count = np.array([one.devices for one in wanted], dtype=np.int64)
-    cap = 2 ** rng.integers(0, 7, size=jobs)
-    allowed = count[None, :] <= cap[:, None]
-    running = rng.random(jobs) < 0.5
-    present = np.array([rng.choice(np.flatnonzero(row)) for row in allowed], dtype=np.int64)
-    age, restarts = rng.uniform(600.0, 36_000.0, size=jobs), rng.integers(0, 4, size=jobs)
-    seconds = np.array([_RESTART_SECONDS[name] for name in applications])
-    factor = np.clip((age - restarts * seconds) / (age + seconds), 0.0, 1.0)
-    relative = goodput / np.where(allowed, goodput, np.inf).min(axis=1, keepdims=True)
-    stays = running[:, None] & (np.arange(len(wanted))[None, :] == present[:, None])
-    relative = np.where(stays | ~running[:, None], relative, relative * factor[:, None])
-    cost = np.round(np.maximum(relative, 1e-6) ** POWER, 2)
-    capacity = crowd.devices_by_type(devices)
-    return MultiChoice(
-        cost=np.where(allowed, cost, np.inf),
-        devices=count,
-        type_of=np.array([list(capacity).index(one.cluster) for one in wanted], dtype=np.int64),
-        capacity=np.array(list(capacity.values()), dtype=np.int64),
-    ), source
-
-
-_RESTART_SECONDS = {"cifar10": 50.0, "deepspeech2": 25.0, "bert": 120.0, "yolov3": 80.0, "imagenet": 250.0}
 
 
 def formulate(chosen: MultiChoice) -> Program:

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.bench.formulations.peers import crowd
-from gangplan.bench.formulations.peers.profiles import CLUSTERS, NODE_DEVICES
 from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program, Solution, SolveStatus
@@ -69,35 +67,6 @@ class TimeShares:
         rate = (self.throughput * shares).sum(axis=1)
         with np.errstate(divide="ignore"):
             return float(((self.elapsed + self.left / rate) / self.fair_finish).max())
-
-
-def draw(jobs: int, seed: int) -> tuple[TimeShares, str]:
-    """``jobs`` jobs on three types with a quarter of a device per job each; and where profiles are from."""
-    rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
-    applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
-    sizes = sorted(crowd.GANGS)
-    wanted = [
-        crowd.Configuration(cluster, max(1, size // NODE_DEVICES[cluster]), size)
-        for size in sizes
-        for cluster in CLUSTERS
-    ]
-    goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
-    goodput = goodput.reshape(jobs, len(sizes), len(CLUSTERS))
-    throughput = goodput[np.arange(jobs), np.searchsorted(sizes, gang)]
-    duration = 10 ** rng.uniform(3.0, 5.0, size=jobs)
-    work = throughput.max(axis=1) * duration
-    done = rng.uniform(0.0, 0.9, size=jobs)
-    shares = TimeShares(
-        throughput=throughput,
-        gang=gang,
-        devices=np.full(len(CLUSTERS), jobs // 4, dtype=np.int64),
-        elapsed=rng.uniform(0.0, 1.0, size=jobs) * duration,
-        left=work * (1.0 - done),
-        isolated=np.zeros(jobs),
-    )
-    isolated = shares.elapsed * rng.uniform(0.7, 1.1, size=jobs)
-    return TimeShares(throughput, gang, shares.devices, shares.elapsed, shares.left, isolated), source
 
 
 def formulate(shares: TimeShares, rho: float, *, conserve: bool) -> Program | None:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.bench.formulations.peers import crowd
 from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program
@@ -32,8 +31,6 @@ ROUNDS, ROUND_SECONDS, GAP = 20, 120.0, 1e-3
 BASES = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 HEIGHTS = np.log(np.maximum(BASES, 0.01))
 MAKESPAN_WEIGHT = 1e-3
-_SLACK_ROUNDS = 1.0
-_CROWDING = 1.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,30 +72,6 @@ class Epochs:
     def share(self) -> float:
         """Part of the time that a job will get after the planned rounds."""
         return min(1.0, self.devices / self.jobs)
-
-
-def draw(jobs: int, devices: int, seed: int) -> tuple[Epochs, str]:
-    """``jobs`` jobs on ``devices``, at least 8 of them; and where the profiles are from.
-
-    The promised finish leaves room for a plan in which jobs take turns, so that the fairness rows can be met.
-    """
-    rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
-    applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
-    sizes = sorted(crowd.GANGS)
-    wanted = [crowd.Configuration("dgx-ext", 1, size) for size in sizes]
-    goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
-    rate = goodput[np.arange(jobs), np.searchsorted(sizes, gang)]
-    first = goodput[:, 0]
-    epochs = rng.integers(5, 60, size=jobs).astype(np.float64)
-    rounds_alone = 10 ** rng.uniform(0.8, 2.2, size=jobs)
-    epoch_rounds = rounds_alone * first / rate / epochs
-    done = np.floor(epochs * rng.uniform(0.0, 0.8, size=jobs))
-    drawn = Epochs(epochs, done, epoch_rounds, gang, devices, np.full(jobs, np.inf))
-    turns = ROUNDS * min(1.0, devices / int(gang.sum()))
-    behind = np.maximum(0.0, drawn.left - np.maximum(0.0, turns / _CROWDING - _SLACK_ROUNDS))
-    promised = ROUNDS + behind / drawn.share
-    return Epochs(epochs, done, epoch_rounds, gang, devices, promised), source
 
 
 def formulate(jobs: Epochs) -> Program:

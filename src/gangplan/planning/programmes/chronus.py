@@ -20,13 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.bench.formulations.peers import crowd
 from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program
 
-LOAD, GAP = 0.91, 1e-4
-_SOFT_REWARD = 0.5
+GAP = 1e-4
 _PASSES = 50
 
 
@@ -52,42 +50,6 @@ class Leases:
     def devices(self) -> int:
         """Most devices of any lease."""
         return int(self.free.max())
-
-
-def draw(jobs: int, leases: int, seed: int) -> tuple[Leases, str]:
-    """``jobs`` jobs that load so many ``leases`` to 91 %; and where the profiles are from.
-
-    The jobs are laid out first, large ones first, each in the leases with most devices free (where that does
-    not fit, the cluster gets the devices that are missing). The soft deadline is at or after
-    the planted end, so that there is a solution; the hard one is anywhere from what the job needs at least.
-    """
-    rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
-    applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
-    sizes = sorted(crowd.GANGS)
-    wanted = [crowd.Configuration("dgx-ext", 1, size) for size in sizes]
-    goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
-    faster = goodput[np.arange(jobs), np.searchsorted(sizes, gang)] / goodput[:, 0]
-    alone = rng.lognormal(1.6, 0.8, size=jobs) * np.sqrt(gang)
-    need = np.clip(np.round(alone / faster).astype(np.int64), 1, leases // 2)
-    devices = max(int(gang.max()), int(np.ceil((gang * need).sum() / LOAD / leases)))
-    free = np.full(leases, devices, dtype=np.int64)
-    end = np.zeros(jobs, dtype=np.int64)
-    for i in np.lexsort((rng.random(jobs), -need, -gang)).tolist():
-        taken = np.argsort(-free, kind="stable")[: need[i]]
-        free[taken] -= gang[i]
-        end[i] = int(taken.max()) + 1
-    devices += max(0, -int(free.min()))
-    soft = np.minimum(leases, end + rng.integers(0, 4, size=jobs))
-    hard = np.clip(need + rng.integers(0, leases // 2, size=jobs), need, soft)
-    worth = gang * need * rng.uniform(0.5, 1.5, size=jobs)
-    return Leases(
-        gang=gang,
-        need=need,
-        deadline=np.stack([hard, soft], axis=1),
-        reward=np.stack([worth, _SOFT_REWARD * worth], axis=1),
-        free=np.full(leases, devices, dtype=np.int64),
-    ), source
 
 
 def formulate(leases: Leases) -> Program:
