@@ -91,15 +91,17 @@ class TraceError(InvalidInputError):
 
 
 class UnknownSolverError(GangplanError):
-    """No solver backend of that name is known, or it is not installed."""
+    """No solver backend of that name is known or installed; ``field`` is where a request named it."""
 
     reason = "UNKNOWN_SOLVER"
+    field = "parameters.solver"
 
 
 class UnknownProposerError(GangplanError):
-    """No proposer of that name is installed."""
+    """No proposer of that name is installed; ``field`` is where a request named it."""
 
     reason = "UNKNOWN_PROPOSER"
+    field = "parameters.proposers"
 
 
 class BackendError(GangplanError):

@@ -134,7 +134,7 @@ def test_in_process_an_unknown_solver_is_refused(make_round: Any) -> None:
     with Client.in_process(start=False) as client, pytest.raises(ServiceError, match="abacus") as caught:
         client.plan_round(make_round(), solver="abacus")
     assert caught.value.code == "INVALID_ARGUMENT"
-    assert [violation.field for violation in caught.value.violations] == ["solver"]
+    assert [violation.field for violation in caught.value.violations] == ["parameters.solver"]
 
 
 def test_in_process_the_smaller_calls_answer_too(make_round: Any) -> None:

@@ -11,7 +11,7 @@ from gangplan import __version__
 from gangplan.engine import proposers
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
-from gangplan.errors import InvalidInputError
+from gangplan.errors import InvalidInputError, UnknownProposerError, UnknownSolverError
 from gangplan.observe.rounds import log_round
 from gangplan.service.afterwards import Afterwards
 from gangplan.service.options import ServerOptions
@@ -38,7 +38,7 @@ from gangplan.service.wire.planned import refuse_planned
 from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from google.protobuf.message import Message
 
@@ -241,10 +241,8 @@ class Placement:
                 best = result.quality.objective
                 tell(lambda: write_result(result, request_id=request.request_id, version=VERSION))
 
-        try:
+        with _within("round."):
             return self.plan_round(request, replace(call, on_better=better))
-        except InvalidInputError as error:
-            raise error.placed(lambda field: f"round.{field}" if field else "round") from error
 
     def _check_round(self, request: round_pb2.PlanRoundRequest) -> round_pb2.PlanRoundResponse:
         """Only read; say what is tolerated."""
@@ -375,8 +373,9 @@ class Placement:
         before, after, parameters = read_what_if_request(request)
         whole = self._end(call, parameters.time_budget_seconds) - call.started
         half = replace(parameters, time_budget_seconds=max(whole / 2, _LEAST_RESERVE_SECONDS))
-        without = self._planned(before, half, call, began)
-        edited = self._planned(after, parameters, call, time.monotonic())
+        with _within("round."):
+            without = self._planned(before, half, call, began)
+            edited = self._planned(after, parameters, call, time.monotonic())
         return placement_service_pb2.WhatIfResponse(
             before=without,
             after=edited,
@@ -439,6 +438,18 @@ class Placement:
 
     def _end(self, call: Call, time_budget: float) -> float:
         return call.end(time_budget, margin=self._options.deadline_margin_seconds)
+
+
+@contextlib.contextmanager
+def _within(path: str) -> Iterator[None]:
+    """What is wrong with a message that is itself a field, at ``path``, said where the caller finds it."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise error.placed(lambda field: f"{path}{field}" if field else path.rstrip(".")) from error
+    except (UnknownProposerError, UnknownSolverError) as error:
+        error.field = f"{path}{error.field}"
+        raise
 
 
 def affected_jobs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ DOMAIN = "gangplan"
 MOST_BYTES = 5_000
 """Largest status sent. It travels in the trailing metadata, in base64, of which many clients take 8 KiB."""
 _LONGEST_DESCRIPTION = 400
+_LONG_KEY = re.compile(r'\["([^"]{40})[^"]*"\]')
 
 
 def status_of(error: Exception, *, incident: str = "") -> status_pb2.Status:
@@ -42,10 +44,8 @@ def status_of(error: Exception, *, incident: str = "") -> status_pb2.Status:
     match error:
         case InvalidInputError():
             return _invalid(error.reason, error.violations)
-        case UnknownSolverError():
-            return _invalid(error.reason, (FieldViolation("solver", str(error)),))
-        case UnknownProposerError():
-            return _invalid(error.reason, (FieldViolation("parameters.proposers", str(error)),))
+        case UnknownSolverError() | UnknownProposerError():
+            return _invalid(error.reason, (FieldViolation(error.field, str(error)),))
         case OverloadedError():
             retry = error_details_pb2.RetryInfo()
             retry.retry_delay.FromNanoseconds(round(error.retry_after_seconds * 1e9))
@@ -144,7 +144,7 @@ def _invalid(reason: str, violations: Sequence[FieldViolation]) -> status_pb2.St
     left = MOST_BYTES - status.ByteSize() - 200
     for place, violation in enumerate(violations):
         entry = error_details_pb2.BadRequest.FieldViolation(
-            field=violation.field[:_LONGEST_DESCRIPTION], description=_shortened(violation.description)
+            field=_shortened_path(violation.field), description=_shortened(violation.description)
         )
         left -= entry.ByteSize() + 4
         if left < 0:
@@ -165,6 +165,16 @@ def _packed(message: Message) -> any_pb2.Any:
     packed = any_pb2.Any()
     packed.Pack(message)
     return packed
+
+
+def _shortened_path(path: str) -> str:
+    """A path that is still one: long keys of maps are cut, and then the steps at the end."""
+    if len(path) <= _LONGEST_DESCRIPTION:
+        return path
+    path = _LONG_KEY.sub(r'["\1..."]', path)
+    while len(path) > _LONGEST_DESCRIPTION and "." in path:
+        path = path.rpartition(".")[0]
+    return path[:_LONGEST_DESCRIPTION]
 
 
 def _shortened(text: str) -> str:

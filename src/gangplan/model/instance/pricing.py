@@ -139,7 +139,8 @@ class Pricing:
         fair_value = full_value * self._weights.earned(jobs, relative)
         most_paid = np.full(len(classes), np.inf)
         if stays is not None and self._policy.cost_weight:
-            most_paid[stays] = fair_value[stays] / self._policy.cost_weight
+            with np.errstate(over="ignore"):  # where next to nothing is charged, nothing is too much
+                most_paid[stays] = fair_value[stays] / self._policy.cost_weight
         table = OptionTable(
             value=full_value * relative,
             fair_value=fair_value,

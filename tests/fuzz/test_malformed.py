@@ -1,0 +1,62 @@
+"""Malformed and mutated requests: no crash, no INTERNAL, memory flat, and refusals that name real fields.
+
+``FUZZ_SEED=7 make test-deep PYTEST_ARGS=tests/fuzz`` draws others. A finding says which case of which seed it
+is: ``Requests(Service()).case(SEED, NUMBER)`` makes it again.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+
+import pytest
+from tests.fuzz.cases import Requests
+from tests.fuzz.judge import Findings, Service
+
+from gangplan.bench.machine import resident_bytes
+
+SEED = int(os.environ.get("FUZZ_SEED", "0"))
+MEBIBYTE = 2**20
+FLAT = 48 * MEBIBYTE
+"""Most by which the process may grow once a tenth of the requests are answered."""
+SHARDS = 8
+DEEP = 200_000 // SHARDS
+PLANNED = 4
+"""One in so many rounds that are accepted is planned by the engine; the others only keep what runs."""
+_SHOWN = 20
+
+
+def fuzz(seed: int, count: int) -> Findings:
+    """Ask ``count`` requests of a seed."""
+    service, findings = Service(), Findings()
+    requests = Requests(service)
+    size = 0
+    for number in range(count):
+        case = requests.case(seed, number)
+        service.planner.quick = number % PLANNED != 0
+        service.judged(case.kind, case.encoded, findings, case.name)
+        if number == count // 10:
+            gc.collect()
+            size = resident_bytes(os.getpid())
+    gc.collect()
+    grown = resident_bytes(os.getpid()) - size
+    print(f"seed {seed}: {dict(findings.statuses)}, grew by {grown / MEBIBYTE:.1f} MiB")
+    if grown > FLAT:
+        findings.wrong.append(f"the process grew by {grown / MEBIBYTE:.1f} MiB")
+    return findings
+
+
+def test_some() -> None:
+    findings = fuzz(SEED, 1_500)
+    assert findings.wrong[:_SHOWN] == []
+    # It looks into both: what is refused, and what is planned all the same.
+    assert min(findings.statuses["OK"], findings.statuses["INVALID_ARGUMENT"]) > 150
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_two_hundred_thousand(shard: int) -> None:
+    findings = fuzz(1_000 * (SEED + 1) + shard, DEEP)
+    assert findings.wrong[:_SHOWN] == []
+    assert findings.statuses.total() == DEEP
