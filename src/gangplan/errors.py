@@ -13,7 +13,11 @@
     ├── WorkerError                the solver process died, hung or was ended
     ├── NoVerifiedPlanError        not even keeping everything passes the verifier: a bug
     ├── BrokenPlanError            a policy's plan breaks a rule
+    ├── UnauthenticatedError       nobody knows who calls
+    ├── PermissionDeniedError      the caller may not call this
     ├── OverloadedError            too many calls; try again later
+    │   └── RateLimitedError       too many of this caller
+    ├── RequestTooLargeError       more than this caller may send
     ├── SessionError               a session is not what the caller takes it for
     │   ├── UnknownSessionError    there is none of that id, or no longer
     │   └── ResyncRequiredError    it is at another revision, or has another content
@@ -140,6 +144,45 @@ class OverloadedError(GangplanError):
     def __init__(self, message: str, retry_after_seconds: float) -> None:
         self.retry_after_seconds = retry_after_seconds
         super().__init__(message)
+
+
+class RateLimitedError(OverloadedError):
+    """One caller calls more often than it may."""
+
+    reason = "RATE_LIMITED"
+
+    def __init__(self, per_second: float, burst: int, retry_after_seconds: float) -> None:
+        super().__init__(
+            f"this caller may call {per_second:g} times a second, and {burst} times at once",
+            retry_after_seconds,
+        )
+
+
+class UnauthenticatedError(GangplanError):
+    """A call comes without credentials, or with some that nobody has."""
+
+    reason = "UNAUTHENTICATED"
+
+    def __init__(self) -> None:
+        super().__init__("no valid credentials")
+
+
+class PermissionDeniedError(GangplanError):
+    """The scope of a caller does not include what it calls."""
+
+    reason = "PERMISSION_DENIED"
+
+    def __init__(self) -> None:
+        super().__init__("this caller may not call this method")
+
+
+class RequestTooLargeError(GangplanError):
+    """A caller sends more than it may."""
+
+    reason = "REQUEST_TOO_LARGE"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"this caller may send {limit} bytes in a request, all chunks of it together")
 
 
 class SessionError(GangplanError):

@@ -43,11 +43,15 @@ _BY_STATUS = {
     "DEADLINE_EXCEEDED": Exit.NO_ANSWER,
     "RESOURCE_EXHAUSTED": Exit.NO_ANSWER,
     "CANCELLED": Exit.NO_ANSWER,
+    "UNAUTHENTICATED": Exit.INVALID_INPUT,
+    "PERMISSION_DENIED": Exit.INVALID_INPUT,
 }
 _ADVICE = {
     "UNAVAILABLE": "Does `gangplan serve` run there? Without --address, this process plans the round.",
     "DEADLINE_EXCEEDED": "Give it more time with --time-limit.",
     "RESOURCE_EXHAUSTED": "Try again later, or raise the limit that the message names.",
+    "UNAUTHENTICATED": "Show a token with --token-file, or a certificate with --cert and --key.",
+    "PERMISSION_DENIED": "The token's scope does not include it; see the callers file of the service.",
     "UNIMPLEMENTED": "The service may be older than this command.",
 }
 

@@ -69,6 +69,7 @@ def application(verb: str | None = None) -> typer.Typer:
         simulate,
         solve,
         solvers,
+        token,
         trace,
     )
 
@@ -101,6 +102,7 @@ def application(verb: str | None = None) -> typer.Typer:
         admit.admit,
         solvers.solvers,
         policies.policies,
+        token.token,
     )
     for command in verbs:
         name = command.__name__

@@ -9,15 +9,86 @@ from typing import Annotated
 import typer
 
 from gangplan.cli.exits import Exit, explained, say
+from gangplan.cli.settings import HEADER, file_of_settings, shown
+
+_KIND = "serve/v1"
 
 
 @explained
 def serve(
+    context: typer.Context,
     *,
-    host: Annotated[str, typer.Option(help="Address to listen on.", envvar="GANGPLAN_HOST")] = "127.0.0.1",
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"YAML file that begins with `gangplan: {_KIND}` and has options by name, e.g."
+            " `metrics_port: 9090`. Flags count before the environment, that before the file.",
+            envvar="GANGPLAN_CONFIG",
+            metavar="FILE",
+            is_eager=True,
+            callback=file_of_settings(_KIND),
+        ),
+    ] = None,
+    show_config: Annotated[
+        bool,
+        typer.Option(
+            "--show-config", help="Print every setting and where it is from, passwords masked, and end."
+        ),
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on; beyond loopback it needs TLS, and --callers or --client-ca.",
+            envvar="GANGPLAN_HOST",
+        ),
+    ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="Port; 0 takes a free one.", envvar="GANGPLAN_PORT", min=0, max=65535)
     ] = 50051,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            help="The service's certificate with its chain, PEM. Read anew when it changes.",
+            envvar="GANGPLAN_TLS_CERT",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(help="Its private key, PEM.", envvar="GANGPLAN_TLS_KEY")
+    ] = None,
+    client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Who signs the callers' certificates, PEM; every caller then needs one.",
+            envvar="GANGPLAN_CLIENT_CA",
+        ),
+    ] = None,
+    callers: Annotated[
+        Path | None,
+        typer.Option(
+            help="Who may call: names, scopes, tokens, limits (`gangplan token` adds to it). Read anew when"
+            " it changes.",
+            envvar="GANGPLAN_CALLERS",
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="INSECURE: listen beyond loopback without TLS or without knowing who calls.",
+            envvar="GANGPLAN_INSECURE",
+        ),
+    ] = False,
+    calls_per_second: Annotated[
+        float | None,
+        typer.Option(
+            help="Of each caller whose entry in --callers has none; without it no limit.",
+            envvar="GANGPLAN_CALLS_PER_SECOND",
+            min=0.001,
+        ),
+    ] = None,
+    burst: Annotated[
+        int, typer.Option(help="Calls at once of each such caller.", envvar="GANGPLAN_BURST", min=1)
+    ] = 20,
     slots: Annotated[
         int,
         typer.Option(
@@ -37,12 +108,35 @@ def serve(
     metrics_port: Annotated[
         int | None,
         typer.Option(
-            help="Port for Prometheus; 0 takes a free one. Without it there are no metrics.",
+            help="Port for Prometheus (/metrics) and the live page (/); 0 takes a free one. Without it there"
+            " are none.",
             envvar="GANGPLAN_METRICS_PORT",
             min=0,
             max=65535,
         ),
     ] = None,
+    metrics_host: Annotated[
+        str,
+        typer.Option(help="Its address; beyond loopback as --host.", envvar="GANGPLAN_METRICS_HOST"),
+    ] = "127.0.0.1",
+    health_port: Annotated[
+        int | None,
+        typer.Option(
+            help="Another port of --host with grpc.health.v1 alone and in the clear, for Kubernetes' probes.",
+            envvar="GANGPLAN_HEALTH_PORT",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
+    reuse_port: Annotated[
+        bool,
+        typer.Option(
+            "--reuse-port",
+            help="Share the ports with another service, so that one takes the place of the other without a"
+            " gap.",
+            envvar="GANGPLAN_REUSE_PORT",
+        ),
+    ] = False,
     sessions: Annotated[
         str,
         typer.Option(
@@ -72,12 +166,18 @@ def serve(
 
     \b
     gangplan serve
-    gangplan serve --host 0.0.0.0 --slots 4 --metrics-port 9090
+    gangplan serve --slots 4 --metrics-port 9090
     gangplan serve --port 0 --sessions memory
+    gangplan serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --callers callers.yaml
+    gangplan serve --config gangplan.yaml --show-config
     gangplan serve --sessions postgresql://db.example/gangplan
 
     Prints HOST:PORT once calls are answered; the log goes to standard error as JSON.
     """  # noqa: D301 - \b keeps the lines
+    if show_config:
+        print(f"{HEADER}: {_KIND}", *shown(context), sep="\n")
+        return
+
     from gangplan.observe.logs import LogFormat, configure_logs
     from gangplan.service.options import MEBIBYTE, ServerOptions
     from gangplan.service.server import serve as run
@@ -86,11 +186,21 @@ def serve(
     options = ServerOptions(
         host=host,
         port=port,
+        tls_certificate=tls_cert,
+        tls_key=tls_key,
+        client_ca=client_ca,
+        callers=callers,
+        insecure=insecure,
+        calls_per_second=calls_per_second,
+        burst=burst,
         max_message_bytes=max_message_mib * MEBIBYTE,
         slots=slots,
         queue=queue,
         grace_seconds=grace,
         metrics_port=metrics_port,
+        metrics_host=metrics_host,
+        health_port=health_port,
+        reuse_port=reuse_port,
         sessions=None if sessions == "memory" else sessions or str(_sessions_file()),
         session_seconds=session_hours * 3600.0,
         worker_memory_bytes=None if worker_memory_mib is None else worker_memory_mib * MEBIBYTE,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gangplan.cli.connection import Address, Ca, Cert, Key, TokenFile, connect
 from gangplan.cli.durations import duration
 from gangplan.cli.exits import Exit, explained, say
 from gangplan.cli.output import Format, print_document
@@ -54,9 +55,11 @@ def solve(
     seed: Annotated[
         int | None, typer.Option(help="Seed of everything random.", min=0, show_default="the file's, or 0")
     ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Let the service at HOST:PORT plan it.", metavar="HOST:PORT")
-    ] = None,
+    address: Address = None,
+    ca: Ca = None,
+    cert: Cert = None,
+    key: Key = None,
+    token_file: TokenFile = None,
     output: Annotated[
         Format,
         typer.Option("--output", "-o", help="json and yaml: the PlanRoundResponse and nothing else."),
@@ -94,6 +97,7 @@ def solve(
     gangplan solve scenarios/rush-hour.yaml --time-limit 500ms --progress
     gangplan solve round.json --solver highs --strict -o json
     gangplan solve round.json --address 127.0.0.1:50051 -o yaml
+    gangplan solve round.json --address planner.example:50051 --ca ca.pem --token-file kueue.token
     gangplan solve round.pb --step fruitless=0 --step programmes=500:0.5,all:1
     """  # noqa: D301 - \b keeps the lines
     from gangplan.cli.inputs import read_input
@@ -103,7 +107,7 @@ def solve(
     shown = _progress() if progress else None
     # A solver process of our own gets ready while the file is read.
     with (
-        Client(address)
+        connect(address, ca=ca, cert=cert, key=key, token_file=token_file)
         if address
         else Client.in_process(
             start=pipeline is not PipelineChoice.GREEDY, on_stage=None if shown is None else shown.stage

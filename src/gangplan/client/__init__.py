@@ -2,5 +2,6 @@
 
 from gangplan.client.async_client import AsyncClient, AsyncSession
 from gangplan.client.client import Client, Session
+from gangplan.client.credentials import Credentials
 
-__all__ = ["AsyncClient", "AsyncSession", "Client", "Session"]
+__all__ = ["AsyncClient", "AsyncSession", "Client", "Credentials", "Session"]

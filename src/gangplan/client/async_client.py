@@ -12,6 +12,7 @@ import grpc.aio
 
 from gangplan.client import asked as ask
 from gangplan.client.asked import Asked
+from gangplan.client.credentials import Credentials
 from gangplan.client.following import Asking, Following
 from gangplan.client.transport import channel_options, metadata_of
 from gangplan.errors import ServiceError
@@ -43,6 +44,10 @@ class AsyncClient:
         address: ``host:port`` of the service.
         max_message_bytes: largest request and answer.
         name: of the caller, by which services share out their slots and remember requests; empty: its host.
+        credentials: TLS, certificate and token; None: in the clear, and none.
+
+    Raises:
+        InvalidInputError: the credentials cannot be read.
     """
 
     def __init__(
@@ -51,9 +56,16 @@ class AsyncClient:
         *,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         name: str = "",
+        credentials: Credentials | None = None,
     ) -> None:
-        self._channel = grpc.aio.insecure_channel(address, options=channel_options(max_message_bytes))
-        self._metadata = metadata_of(name)
+        self._name, self._credentials = name, credentials or Credentials()
+        options = [*channel_options(max_message_bytes), *self._credentials.channel_options()]
+        secure = self._credentials.channel_credentials(address)
+        self._channel = (
+            grpc.aio.insecure_channel(address, options=options)
+            if secure is None
+            else grpc.aio.secure_channel(address, secure, options=options)
+        )
 
     async def plan_round(
         self, round_: Round, /, *, timeout: float | None = None, **parameters: Any
@@ -106,7 +118,7 @@ class AsyncClient:
                 yield answer
 
     async def _stream(self, asked: Asked[Any]) -> AsyncGenerator[Any, None]:
-        call = self._prepared(asked)(asked.request, timeout=asked.timeout, metadata=self._metadata)
+        call = self._prepared(asked)(asked.request, timeout=asked.timeout, metadata=self._metadata())
         try:
             async for answer in call:
                 yield answer
@@ -175,6 +187,9 @@ class AsyncClient:
         """Close the channel."""
         await self._channel.close()
 
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        return (*metadata_of(self._name), *self._credentials.metadata())
+
     def _prepared(self, asked: Asked[Any]) -> Any:
         streams_in, streams_out = asked.streams
         make = {
@@ -192,7 +207,7 @@ class AsyncClient:
     async def _once(self, asked: Asked[_A], timeout: float | None) -> _A:
         request: Any = iter(asked.request) if asked.streams[0] else asked.request  # type: ignore[arg-type]
         try:
-            answer = await self._prepared(asked)(request, timeout=timeout, metadata=self._metadata)
+            answer = await self._prepared(asked)(request, timeout=timeout, metadata=self._metadata())
         except grpc.aio.AioRpcError as error:
             raise error_of_call(error) from error
         return asked.read(answer)

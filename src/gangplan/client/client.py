@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gangplan.client.answers import ServiceCapabilities, SolverDescription, Validation
+    from gangplan.client.credentials import Credentials
     from gangplan.domain.plan import Plan, RoundResult, Stage
     from gangplan.domain.round import Round
 
@@ -42,7 +43,11 @@ class Client:
         address: ``host:port`` of the service.
         max_message_bytes: largest request and answer.
         name: of the caller, by which services share out their slots and remember requests; empty: its host.
+        credentials: TLS, certificate and token; None: in the clear, and none.
         transport: how requests get there; None opens a channel to ``address``.
+
+    Raises:
+        InvalidInputError: the credentials cannot be read.
     """
 
     def __init__(
@@ -51,9 +56,12 @@ class Client:
         *,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         name: str = "",
+        credentials: Credentials | None = None,
         transport: Transport | None = None,
     ) -> None:
-        self._transport = transport or GrpcTransport(address, max_message_bytes=max_message_bytes, name=name)
+        self._transport = transport or GrpcTransport(
+            address, max_message_bytes=max_message_bytes, name=name, credentials=credentials
+        )
 
     @classmethod
     def in_process(cls, *, start: bool = True, on_stage: Callable[[Stage], None] | None = None) -> Self:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
+from gangplan.client.credentials import Credentials
 from gangplan.errors import GangplanError, ServiceError
 from gangplan.service.call import Call
 from gangplan.service.caller import CALLER
@@ -83,11 +84,23 @@ class GrpcTransport:
         address: ``host:port``.
         max_message_bytes: largest request and answer.
         name: of the caller; empty: its host.
+        credentials: what it shows.
+
+    Raises:
+        InvalidInputError: the credentials cannot be read.
     """
 
-    def __init__(self, address: str, *, max_message_bytes: int, name: str = "") -> None:
-        self._channel = grpc.insecure_channel(address, options=channel_options(max_message_bytes))
-        self._metadata = metadata_of(name)
+    def __init__(
+        self, address: str, *, max_message_bytes: int, name: str = "", credentials: Credentials | None = None
+    ) -> None:
+        self._name, self._credentials = name, credentials or Credentials()
+        options = [*channel_options(max_message_bytes), *self._credentials.channel_options()]
+        secure = self._credentials.channel_credentials(address)
+        self._channel = (
+            grpc.insecure_channel(address, options=options)
+            if secure is None
+            else grpc.secure_channel(address, secure, options=options)
+        )
 
     def call(self, asked: Asked[Any], timeout: float | None) -> Any:
         """Send a request over the channel."""
@@ -95,14 +108,14 @@ class GrpcTransport:
         make: Any = self._channel.stream_unary if streams_in else self._channel.unary_unary
         request: Any = iter(asked.request) if streams_in else asked.request  # type: ignore[arg-type]
         try:
-            return self._prepared(make, asked)(request, timeout=timeout, metadata=self._metadata)
+            return self._prepared(make, asked)(request, timeout=timeout, metadata=self._metadata())
         except grpc.RpcError as error:
             raise error_of_call(error) from error
 
     def stream(self, asked: Asked[Any]) -> Iterator[Any]:
         """Read answers from the channel."""
         prepared = self._prepared(self._channel.unary_stream, asked)
-        call = prepared(asked.request, timeout=asked.timeout, metadata=self._metadata)
+        call = prepared(asked.request, timeout=asked.timeout, metadata=self._metadata())
         try:
             yield from call
         except grpc.RpcError as error:
@@ -113,6 +126,9 @@ class GrpcTransport:
     def close(self) -> None:
         """Close the channel."""
         self._channel.close()
+
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        return (*metadata_of(self._name), *self._credentials.metadata())
 
     @staticmethod
     def _prepared(make: Any, asked: Asked[Any]) -> Any:

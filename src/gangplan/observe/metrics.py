@@ -36,6 +36,12 @@ class Metrics:
         self.calls_in_flight = Gauge("gangplan_calls_in_flight", "Calls being answered.", registry=registry)
         self.queued = Gauge("gangplan_calls_queued", "Calls that wait for a slot.", registry=registry)
         self.refused = Counter("gangplan_calls_refused", "Calls refused for overload.", registry=registry)
+        self.denied = Counter(
+            "gangplan_calls_denied",
+            "Calls refused for who calls, how often or with how much, by reason.",
+            ["reason"],
+            registry=registry,
+        )
         self.cancelled = Counter(
             "gangplan_calls_cancelled", "Calls that the client gave up.", registry=registry
         )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 CALLER = "x-gangplan-caller"
 """Metadata key under which a caller may give its name; callers on one host share a name otherwise."""
+IDENTITY: ContextVar[str] = ContextVar("gangplan_identity", default="")
+"""Name of the caller of this very call, proved by a token or a certificate; empty: nobody asked for proof."""
 _LONGEST = 128
 
 
 def caller_of(context: Any) -> str:
-    """The caller's name: what it says of itself, else its host.
+    """The caller's name: what it has proved, else what it says of itself, else its host.
 
-    It decides who shares a queue and a memory of requests with whom, and nothing that needs to be proved.
+    It decides who shares a queue and a memory of requests with whom; one that was only said decides no more.
     """
+    if identity := IDENTITY.get():
+        return f"caller:{identity}"
     for key, value in context.invocation_metadata() or ():
         if key == CALLER and isinstance(value, str) and value:
             return f"name:{value[:_LONGEST]}"

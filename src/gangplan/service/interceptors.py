@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
@@ -16,18 +16,12 @@ from grpc_status import rpc_status
 
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
+from gangplan.service.methods import behaviour_of, with_behaviour
 from gangplan.service.status import status_of
 
 REQUEST_ID = "x-request-id"
 """Metadata key under which a caller may bring an id of its own for the logs."""
 _LONGEST_ID = 128
-_SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
-    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
-    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
-    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
-    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
-}
-"""By whether requests and answers are streamed: where a handler has its behaviour, and what makes one."""
 _QUIET = ("/grpc.health.", "/grpc.reflection.")
 
 _log = get_logger(__name__)
@@ -56,9 +50,7 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
         if handler is None or method.startswith(_QUIET):
             return handler  # type: ignore[no-any-return]
         incident = _request_id(handler_call_details)
-        shape = handler.request_streaming, handler.response_streaming
-        name, make = _SHAPES[shape]
-        behaviour: Any = getattr(handler, name)
+        behaviour = behaviour_of(handler)
 
         async def answered(request: Any, context: Any) -> Any:
             async with self._observed(method, incident, request, context):
@@ -74,12 +66,7 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
                     async for answer in answers:
                         yield answer
 
-        observed = streamed if handler.response_streaming else answered
-        return make(  # type: ignore[no-any-return]
-            observed,
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
-        )
+        return with_behaviour(handler, streamed if handler.response_streaming else answered)
 
     @contextlib.asynccontextmanager
     async def _observed(self, method: str, incident: str, request: Any, context: Any) -> AsyncIterator[None]:

@@ -28,6 +28,28 @@ _MAKERS: Mapping[tuple[bool, bool], Any] = {
     (True, True): grpc.stream_stream_rpc_method_handler,
 }
 """By whether requests and answers are streamed."""
+_NAMES: Mapping[tuple[bool, bool], str] = {
+    (False, False): "unary_unary",
+    (False, True): "unary_stream",
+    (True, False): "stream_unary",
+    (True, True): "stream_stream",
+}
+"""And where a handler has its behaviour."""
+
+
+def behaviour_of(handler: Any) -> Behaviour:
+    """What a handler does."""
+    behaviour: Behaviour = getattr(handler, _NAMES[handler.request_streaming, handler.response_streaming])
+    return behaviour
+
+
+def with_behaviour(handler: Any, behaviour: Behaviour) -> grpc.RpcMethodHandler[Any, Any]:
+    """The same handler, which does something else."""
+    return _MAKERS[handler.request_streaming, handler.response_streaming](  # type: ignore[no-any-return]
+        behaviour,
+        request_deserializer=handler.request_deserializer,
+        response_serializer=handler.response_serializer,
+    )
 
 
 def generic_handlers(

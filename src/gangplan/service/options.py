@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 MEBIBYTE = 2**20
 DEFAULT_MAX_MESSAGE_BYTES = 64 * MEBIBYTE
@@ -20,7 +21,20 @@ class ServerOptions:
         queue: calls that may wait for a slot; more are refused with RESOURCE_EXHAUSTED.
         deadline_margin_seconds: taken off the gRPC deadline, for the way back.
         grace_seconds: how long calls in flight may go on after SIGTERM.
-        metrics_port: port of the Prometheus endpoint, 0 takes a free one; None: no endpoint.
+        metrics_port: port of the metrics and the live page, 0 takes a free one; None: there are none.
+        metrics_host: address of that port; loopback unless said otherwise.
+        health_port: another port of ``host`` with the health service alone, without TLS, for probes that know
+            none (those of Kubernetes); 0 takes a free one; None: no such port.
+        tls_certificate: the service's certificate with its chain, PEM; None: no TLS.
+        tls_key: its private key, PEM.
+        client_ca: who signs the callers' certificates, PEM; None: callers need none.
+        callers: file of the callers, their scopes, tokens and limits; None: whoever has a certificate, or
+            anybody where none is needed.
+        insecure: listen beyond loopback without TLS or without knowing who calls.
+        calls_per_second: of each caller that ``callers`` gives no rate; None: no limit.
+        burst: calls at once after a pause of each such caller.
+        reuse_port: let a second service listen on the same port, so that one takes the place of another
+            without a gap.
         sessions: where sessions are kept: the path of an SQLite file, or the URL of a PostgreSQL database for
             several services; None: in memory, gone with the service.
         most_sessions: sessions at a time.
@@ -37,6 +51,16 @@ class ServerOptions:
     deadline_margin_seconds: float = 0.05
     grace_seconds: float = 30.0
     metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
+    health_port: int | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    client_ca: Path | None = None
+    callers: Path | None = None
+    insecure: bool = False
+    calls_per_second: float | None = None
+    burst: int = 20
+    reuse_port: bool = False
     sessions: str | None = None
     most_sessions: int = 1000
     session_seconds: float = 3600.0

@@ -21,6 +21,11 @@ from gangplan.service.interceptors import ObservingInterceptor
 from gangplan.service.methods import generic_handlers
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
+from gangplan.service.security.callers import CallersFile
+from gangplan.service.security.certificates import CertificateFiles, Certificates
+from gangplan.service.security.exposure import refuse_exposure
+from gangplan.service.security.guard import GuardInterceptor
+from gangplan.service.security.rates import Rate
 from gangplan.service.servicer import PlacementServicer
 from gangplan.service.session_servicer import SESSION_SERVICE, SessionServicer
 from gangplan.v1 import placement_service_pb2, planning_service_pb2, session_service_pb2
@@ -43,10 +48,16 @@ class Server:
     Args:
         options: how it is set up.
         placement: what the calls do; None makes one with a warm solver worker for each slot.
+
+    Raises:
+        InvalidInputError: the set-up would let anybody in, or its files are at fault.
     """
 
     def __init__(self, options: ServerOptions | None = None, *, placement: Placement | None = None) -> None:
-        self._options = options or ServerOptions()
+        self._options = options = options or ServerOptions()
+        refuse_exposure(options)
+        self._certificates = _certificates(options)
+        self._callers = None if options.callers is None else CallersFile(options.callers)
         self.metrics = Metrics()
         self._placement = placement or Placement.with_workers(self._options, self.metrics)
         self._answering = Answering(self._options, self.metrics)
@@ -55,10 +66,18 @@ class Server:
             self._placement.session_calls, self._answering, self._options.max_snapshot_bytes
         )
         self._interceptor = ObservingInterceptor(self.metrics)
+        self._guard = GuardInterceptor(
+            self._callers,
+            certificates=options.client_ca is not None,
+            rate=None if options.calls_per_second is None else Rate(options.calls_per_second, options.burst),
+            metrics=self.metrics,
+        )
         self._health = HealthServicer()
         self._server: grpc.aio.Server | None = None
+        self._health_server: grpc.aio.Server | None = None
         self._metrics_endpoint: MetricsEndpoint | None = None
         self.address = ""
+        self.health_address = ""
 
     async def start(self) -> str:
         """Warm the workers, then listen. Ready when this returns.
@@ -73,13 +92,13 @@ class Server:
         host = f"[{options.host}]" if ":" in options.host else options.host
         await asyncio.to_thread(self._placement.warm)
         server = grpc.aio.server(
-            interceptors=[self._interceptor],
+            interceptors=[self._interceptor, self._guard],
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_send_message_length", options.max_message_bytes),
                 ("grpc.max_metadata_size", _METADATA_BYTES),
-                # Two servers on one port would share its calls without a word.
-                ("grpc.so_reuseport", 0),
+                # Two servers on one port share its calls: not without a word.
+                ("grpc.so_reuseport", int(options.reuse_port)),
             ],
         )
         server.add_generic_rpc_handlers(
@@ -89,13 +108,15 @@ class Server:
         names = [name for file in _FILES for name in (s.full_name for s in file.services_by_name.values())]
         reflection.enable_server_reflection([*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
         try:
-            port = server.add_insecure_port(f"{host}:{options.port}")
+            port = self._listen(server, f"{host}:{options.port}")
         except RuntimeError as error:
             self._placement.close()
             raise OSError(f"cannot listen on {host}:{options.port}: {error}") from error
         if options.metrics_port is not None:
-            self._metrics_endpoint = self.metrics.serve(options.host, options.metrics_port)
-            _log.info("metrics", address=f"{options.host}:{self._metrics_endpoint.port}")
+            self._metrics_endpoint = self.metrics.serve(options.metrics_host, options.metrics_port)
+            _log.info("metrics", address=f"{options.metrics_host}:{self._metrics_endpoint.port}")
+        if options.health_port is not None:
+            await self._serve_health(f"{host}:{options.health_port}")
         await server.start()
         self._server = server
         for name in ("", *_SERVING):
@@ -119,12 +140,33 @@ class Server:
         server, self._server = self._server, None
         if server is not None:
             await self._drain(server, grace)
+        if self._health_server is not None:
+            await self._health_server.stop(0)
+            self._health_server = None
         self._answering.close()
         await asyncio.to_thread(self._placement.close)
         if self._metrics_endpoint is not None:
             await asyncio.to_thread(self._metrics_endpoint.stop)
             self._metrics_endpoint = None
         _log.info("stopped")
+
+    def _listen(self, server: grpc.aio.Server, address: str) -> int:
+        if self._certificates is None:
+            return server.add_insecure_port(address)
+        return server.add_secure_port(address, self._certificates.credentials())
+
+    async def _serve_health(self, address: str) -> None:
+        """The health service alone and without TLS, which tells nothing but SERVING."""
+        server = grpc.aio.server(options=[("grpc.so_reuseport", int(self._options.reuse_port))])
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        try:
+            port = server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {address}: {error}") from error
+        await server.start()
+        self._health_server = server
+        self.health_address = f"{address.rpartition(':')[0]}:{port}"
+        _log.info("health", address=self.health_address)
 
     async def _drain(self, server: grpc.aio.Server, grace: float) -> None:
         """Stop; health watches, which last, do not hold it up once the calls are answered.
@@ -145,6 +187,12 @@ class Server:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop(0)
+
+
+def _certificates(options: ServerOptions) -> Certificates | None:
+    if options.tls_certificate is None or options.tls_key is None:
+        return None
+    return Certificates(CertificateFiles(options.tls_certificate, options.tls_key, options.client_ca))
 
 
 def serve(options: ServerOptions, ready: Callable[[str], None]) -> None:

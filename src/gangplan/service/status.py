@@ -17,9 +17,12 @@ from gangplan.errors import (
     GangplanError,
     InvalidInputError,
     OverloadedError,
+    PermissionDeniedError,
+    RequestTooLargeError,
     ResyncRequiredError,
     ServiceError,
     SessionStoreError,
+    UnauthenticatedError,
     UnknownProposerError,
     UnknownSessionError,
     UnknownSolverError,
@@ -51,6 +54,12 @@ def status_of(error: Exception, *, incident: str = "") -> status_pb2.Status:
             retry.retry_delay.FromNanoseconds(round(error.retry_after_seconds * 1e9))
             message = f"too many calls: {error}; try again in {error.retry_after_seconds:.2g} s"
             return _status(code_pb2.RESOURCE_EXHAUSTED, message, error.reason, retry)
+        case UnauthenticatedError():
+            return _status(code_pb2.UNAUTHENTICATED, str(error), error.reason)
+        case PermissionDeniedError():
+            return _status(code_pb2.PERMISSION_DENIED, str(error), error.reason)
+        case RequestTooLargeError():
+            return _status(code_pb2.RESOURCE_EXHAUSTED, str(error), error.reason)
         case UnknownSessionError():
             return _status(code_pb2.NOT_FOUND, str(error), error.reason)
         case ResyncRequiredError():
