@@ -23,12 +23,13 @@ QUEUE_ENDS = (3250.0, 7200.0)
 
 @dataclass(frozen=True, slots=True)
 class Tiresias:
-    """Serves queue by queue, and within a queue in the order of arrival (Discretised 2D-LAS).
+    """Serves queue by queue, and within a queue first who runs, then in the order of arrival (2D-LAS).
 
     Gu et al., *Tiresias* (NSDI 2019, section 3.2.2): a job's priority falls with devices times time, in
     steps, so that jobs of one queue do not take turns; whoever is in a lower queue is stopped for whoever
-    waits in a higher one. The paper finds two queues enough; the two ends are those of its code. Nobody is
-    promoted for having waited long (its PROMOTEKNOB at infinity, the code's default).
+    waits in a higher one. Who has just sunk into a queue comes behind those that wait there. The paper finds
+    two queues enough; the two ends are those of its code. Nobody is promoted for having waited long (its
+    PROMOTEKNOB at infinity, the code's default).
     """
 
     name: str = NAME
@@ -58,10 +59,14 @@ class Tiresias:
         return until
 
 
-def _rank(instance: Instance, j: int) -> tuple[float, float, str]:
+def _rank(instance: Instance, j: int) -> tuple[float, int, float, str]:
     job = instance.jobs[j]
-    queue = bisect_right(QUEUE_ENDS, attained(instance, j))
-    return queue, math.inf if job.submit_time is None else job.submit_time, job.name
+    served = attained(instance, j)
+    queue = bisect_right(QUEUE_ENDS, served)
+    devices = sum(g.count * g.devices_per_task for g in job.component.task_groups)
+    sunk = queue > 0 and served - QUEUE_ENDS[queue - 1] < devices * instance.round.round_seconds
+    turn = 1 if job.running is None else 2 if sunk else 0
+    return queue, turn, math.inf if job.submit_time is None else job.submit_time, job.name
 
 
 def make(how: How) -> Tiresias:
