@@ -21,6 +21,7 @@ from gangplan.service.answering import Answering
 from gangplan.service.health import HealthServicer
 from gangplan.service.interceptors import ObservingInterceptor
 from gangplan.service.methods import generic_handlers
+from gangplan.service.notify import notify
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
 from gangplan.service.security.callers import CallersFile
@@ -251,9 +252,11 @@ async def _serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
     try:
         address = await starting  # a signal during the warm-up is heeded once it is over
         if not asked.is_set():
+            notify("READY=1")
             ready(address)
         await stopping
     finally:
+        notify("STOPPING=1")
         stopping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await stopping
