@@ -105,6 +105,63 @@ def test_elasticflow_gives_what_is_free_where_device_time_grows_least() -> None:
     assert ends("elasticflow", *jobs, devices=3, round_seconds=30, speeds=speeds) == {"a": 60.0, "b": 110.0}
 
 
+def test_chronus_leaves_the_next_lease_to_those_without_deadlines_while_it_can() -> None:
+    """One device, leases of four rounds of 60 s. s has 480 (two leases) by 960, b 240 (one) and no deadline.
+
+    The programme loads the next lease least: s needs two of four, so b has the first, to 240, and s the next
+    two, to 720. Earliest deadline first ends s at 480 and b at 720.
+    """
+    s, b = a_job("s", 480, deadline=960), a_job("b", 240)
+    assert ends("chronus", s, b, devices=1, round_seconds=60) == {"b": 240.0, "s": 720.0}
+    assert ends("earliest-deadline", s, b, devices=1, round_seconds=60) == {"b": 720.0, "s": 480.0}
+
+
+def test_chronus_takes_in_who_can_be_met_with_all_others() -> None:
+    """s and t by 960: of four leases on one device s needs two; t fits with two and does not with three.
+
+    With 480, t is taken in, and both are done by 960, in whatever order. With 720 it is not: it is served as
+    one without a deadline, but s, shorter, goes first once it must: s is met, t ends at 480 + 720 = 1200.
+    """
+    s = a_job("s", 480, deadline=960)
+    met = ends("chronus", s, a_job("t", 480, deadline=960), devices=1, round_seconds=60)
+    assert max(end or math.inf for end in met.values()) == 960.0
+    found = ends("chronus", s, a_job("t", 720, deadline=960), devices=1, round_seconds=60)
+    assert found["t"] == 1200.0
+    assert (found["s"] or math.inf) <= 960.0
+
+
+def test_pollux_gives_devices_to_whom_they_speed_up() -> None:
+    """Four devices, a linear (1, 2, 3 on 1, 2, 3), b flat (1, 1.2, 1.3); 180 of work each.
+
+    With a fair share of two each, speedups are a 1/2, 1, 3/2 and b 5/6, 1, 13/12, and their inverses sum to 2
+    for 2 + 2, and to 2/3 + 6/5 = 1.87 for 3 + 1. So a has three and ends at 60, when b, on one, has 120 left.
+    Alone, its fair share is all that it can have: one device has 1.3 / 1 as inverse, three 1 / 0.9 (it would
+    be stopped for it). So it has three: 60 + 120 / 1.3 = 152.3.
+    """
+    speeds = {"linear": {1: 1.0, 2: 2.0, 3: 3.0}, "flat": {1: 1.0, 2: 1.2, 3: 1.3}}
+    found = ends(
+        "pollux",
+        a_job("a", 180, counts=(1, 2, 3), profile="linear"),
+        a_job("b", 180, counts=(1, 2, 3), profile="flat"),
+        devices=4,
+        round_seconds=60,
+        speeds=speeds,
+    )
+    assert found["a"] == 60.0
+    assert math.isclose(found["b"] or 0.0, 60 + 120 / 1.3)
+
+
+def test_shockwave_ends_jobs_by_the_finish_that_it_promised() -> None:
+    """One device, rounds of 120 s: a has 240, b 1,200, both there at once: each is promised twice its time.
+
+    a must end by 480 and b by 2,400. Whatever gives a two of the first four rounds keeps both promises; the
+    work is twelve rounds, so the later one ends at 1,440, and that is b.
+    """
+    found = ends("shockwave", a_job("a", 240), a_job("b", 1200), devices=1, round_seconds=120)
+    assert found["b"] == 1440.0
+    assert (found["a"] or math.inf) <= 480.0
+
+
 @st.composite
 def scalables(draw: st.DrawFn) -> list[Scalable]:
     found = []

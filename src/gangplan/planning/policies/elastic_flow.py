@@ -29,7 +29,8 @@ class ElasticFlow:
 
     Gu et al., *ElasticFlow: An Elastic Serverless Training Platform for Distributed Deep Learning* (ASPLOS
     2023, section 4). Each admitted job gets its minimum satisfactory share
-    (:mod:`~gangplan.planning.policies.minimum_share`). What is free then goes out level by level: first to
+    (:mod:`~gangplan.planning.policies.minimum_share`). So while restarts have made one of them late, nobody
+    is admitted. What is free then goes out level by level: first to
     those that have nothing, then to the job whose device time, from now to its end, grows least by it. Levels
     of a job are the numbers of devices that it may have, up to where one more level is no longer faster.
 
@@ -117,24 +118,22 @@ class _Round:
         due = [j for j, job in self._jobs.items() if math.isfinite(job.deadline)]
         taken = [j for j in due if name[j] in self._admitted]
         new = [j for j in due if name[j] not in self._admitted | self._declined]
-        late = self._late(taken)
         for j in sorted(new, key=lambda j: (jobs[j].submit_time or 0.0, name[j])):
-            if jobs[j].running is None and self._late([*taken, j]) > late:
+            if jobs[j].running is None and self._late([*taken, j]):
                 self._declined.add(name[j])
             else:
                 self._admitted.add(name[j])
                 taken.append(j)
-                late = late if jobs[j].running is None else self._late(taken)
         taken.sort(key=lambda j: (self._jobs[j].deadline, name[j]))
         self._shares = dict(zip(taken, shares(self._room, [self._jobs[j] for j in taken]), strict=True))
         self._loose = {
             j: 0 for j in self._jobs if j not in self._shares and not math.isfinite(self._jobs[j].deadline)
         }
 
-    def _late(self, some: Sequence[int]) -> int:
-        """How many of these jobs would miss their deadlines."""
+    def _late(self, some: Sequence[int]) -> bool:
+        """Whether any of these jobs would miss its deadline."""
         room = Room(self._now, self._room.slot, self._room.capacity)
-        return sum(share.late for share in shares(room, [self._jobs[j] for j in some]))
+        return any(share.late for share in shares(room, [self._jobs[j] for j in some]))
 
     def grow(self) -> None:
         """Give out what is free now, level by level; the least costly level is looked for lazily."""

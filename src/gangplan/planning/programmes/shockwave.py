@@ -46,6 +46,7 @@ class Epochs:
         promised: shape (jobs,), rounds from now until which each job is to finish; infinite: no matter.
         rounds: how many are planned.
         makespan_weight: per round.
+        worth: shape (jobs,), what the logarithm of each is multiplied by; None: 1.
     """
 
     epochs: FloatArray
@@ -56,6 +57,7 @@ class Epochs:
     promised: FloatArray
     rounds: int = ROUNDS
     makespan_weight: float = MAKESPAN_WEIGHT * ROUND_SECONDS
+    worth: FloatArray | None = None
 
     @property
     def jobs(self) -> int:
@@ -88,7 +90,8 @@ def formulate(jobs: Epochs) -> Program:
     nothing, unbounded = np.full(n, -np.inf), np.full(n, np.inf)
 
     objective = np.zeros(columns)
-    objective[weight] = HEIGHTS / (n * rounds)
+    worth = np.ones(n) if jobs.worth is None else jobs.worth
+    objective[weight] = worth[:, None] * HEIGHTS / (n * rounds)
     objective[makespan] = -jobs.makespan_weight
     upper = np.ones(columns)
     upper[p] = jobs.epochs - jobs.done
