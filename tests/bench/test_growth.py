@@ -13,6 +13,8 @@ from gangplan.bench.lines import Lines
 from gangplan.bench.runs import Kind, Run
 from gangplan.bench.suites import Growth
 from gangplan.engine import round as pipeline
+from gangplan.engine.bundles import poor
+from gangplan.engine.hold import Holding
 from gangplan.model.packing import choose, occupancy
 from gangplan.model.prices import walk
 
@@ -84,6 +86,14 @@ def test_what_grew_from_nothing_and_what_one_size_alone_has_shut_the_gate(rows: 
     assert "only one of the two sizes has it" in by_name["settle lines"].refused
 
 
+def test_taking_back_gates_by_the_lines_of_one_time_where_both_sizes_did_it(rows: Any) -> None:
+    rows[3]["work"]["revert"] = {"lines": 9_000.0}
+    assert not named(exponents(rows, GROWTH))["revert lines"].refused
+    for row in rows[:3]:
+        row["work"]["revert"] = {"lines": 50.0}
+    assert "lines of revert at 50 % grows" in named(exponents(rows, GROWTH))["revert lines"].refused
+
+
 def test_a_counter_may_have_a_limit_of_its_own(rows: Any) -> None:
     loose = GROWTH.model_copy(update={"limits": {"fill pairs": 2.5}})
     assert not any(one.refused for one in exponents(rows, loose))
@@ -133,6 +143,19 @@ def test_every_phase_of_a_round_is_counted_and_twice_the_same() -> None:
     assert row["work"]["programme_1"]["columns"] > 0
     assert all(row["work"][phase]["lines"] > 0 for phase in ("read", "fill", "prices", "verify", "write"))
     assert measured("S")["work"] == row["work"]
+
+
+def test_looks_at_bundles_count_by_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = measured("S", pipeline="greedy")
+    looks = once["work"]["outcome"]["looks"]
+    assert looks >= 1
+    look = Holding.look
+    monkeypatch.setattr(
+        Holding, "look", lambda self, it: (poor(self.judge, it, self.floor), look(self, it))[1]
+    )
+    twice = measured("S", pipeline="greedy")
+    assert twice["work"]["outcome"]["looks"] > looks
+    assert twice["work"]["bundles"]["lines"] < 1.5 * once["work"]["bundles"]["lines"]
 
 
 def test_a_loop_over_all_pairs_shuts_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:

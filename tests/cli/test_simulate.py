@@ -56,7 +56,7 @@ def test_policies_are_listed(gangplan: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("small/seed0", "--policy", "nobody"), "there are: earliest-deadline, fifo"),
+        (("small/seed0", "--policy", "nobody"), "fifo, fifo-strict"),
         (("tiny/seed0",), "is neither small/seedN nor"),
         (("nowhere.yaml",), "cannot be read"),
     ],

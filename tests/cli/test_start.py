@@ -32,7 +32,18 @@ def test_the_verbs_prepared_for_one_call_are_those_of_the_whole_application() ->
     runner = CliRunner()
     whole = runner.invoke(application(), ["--help"]).output
     assert whole == runner.invoke(application("solve"), ["--help"]).output
-    for verb in ("serve", "solve", "check", "admit", "solvers", "token", "scenario", "import", "bench"):
+    for verb in (
+        "serve",
+        "solve",
+        "check",
+        "admit",
+        "solvers",
+        "token",
+        "deploy",
+        "scenario",
+        "import",
+        "bench",
+    ):
         assert f"\n  {verb} " in whole
         full = runner.invoke(application(), [verb, "--help"])
         assert full.exit_code == 0

@@ -14,6 +14,9 @@ from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
 from gangplan.planning.rounds.told import Telling, Told
 
 NAMES = policies.names()
+ALIKE = ("gangplan-cost", "gangplan-fill", "gangplan-interactive", "gangplan-soonest-end", "myopic")
+"""Those that plan as others do, under other weights: they are tried on one history only, to save time."""
+PLANNERS = tuple(name for name in NAMES if name not in ALIKE)
 SEEDS = (1, 4)
 
 
@@ -34,11 +37,11 @@ def played(name: str, history: History, told: Told = Told.EXACT, **keywords: obj
 @pytest.mark.parametrize("name", NAMES)
 def test_its_plans_keep_the_rules_and_everybody_ends(name: str, told: Told) -> None:
     """The loop verifies every plan and raises on one that breaks a rule."""
-    for seed in SEEDS:
+    for seed in SEEDS[: 1 if name in ALIKE else 2]:
         assert played(name, a_history(seed), told).finished
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANNERS)
 def test_it_decides_the_same_whatever_the_order_of_the_lists(name: str) -> None:
     history = a_history(SEEDS[0])
     arrivals, nodes = list(history.arrivals), list(history.template.cluster.nodes)
@@ -49,7 +52,7 @@ def test_it_decides_the_same_whatever_the_order_of_the_lists(name: str) -> None:
     assert dict(played(name, shuffled).state.jobs) == dict(played(name, history).state.jobs)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANNERS)
 def test_it_plans_for_nobody_who_is_not_there_and_for_nobody_at_all(name: str) -> None:
     seen: list[RoundRecord] = []
     played(name, a_history(SEEDS[1]), on_round=seen.append)

@@ -5,10 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import os
 import re
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gangplan.service.launched import address_of
 from gangplan.service.options import ServerOptions
 from gangplan.service.server import Server
 
@@ -35,3 +44,101 @@ async def test_the_example_in_python_runs_as_it_stands() -> None:
     assert last.startswith("OPTIMAL 16.0 [")
     assert first == "2 start, 1 waits"
     assert second == "2 go on, 1 starts"
+
+
+def blocks(heading: str) -> list[list[str]]:
+    """The commands below a heading, block by block; one a line."""
+    _, _, rest = README.read_text().partition(f"\n## {heading}\n")
+    section = rest.partition("\n## ")[0]
+    found = re.findall(r"\n\n((?:    .*\n)+)", section)
+    return [textwrap.dedent(block).replace("\\\n", " ").splitlines() for block in found]
+
+
+class Shell:
+    """Runs lines of the README, with this checkout's command."""
+
+    def __init__(self, folder: Path, replaced: dict[str, str]) -> None:
+        self._folder = folder
+        self._replaced = replaced
+        bin_ = folder / "bin"
+        bin_.mkdir()
+        command = bin_ / "gangplan"
+        command.write_text(f'#!/bin/sh\nexec {sys.executable} -m gangplan.cli.main "$@"\n')
+        command.chmod(0o755)
+        here = Path(sys.executable).parent
+        self.env = {**os.environ, "PATH": f"{bin_}{os.pathsep}{here}{os.pathsep}{os.environ['PATH']}"}
+
+    def line(self, line: str) -> str:
+        for known, other in self._replaced.items():
+            line = line.replace(known, other)
+        return line
+
+    def run(self, line: str) -> str:
+        done = subprocess.run(
+            ["bash", "-ec", self.line(line)],
+            cwd=self._folder,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        return done.stdout
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_the_commands_of_a_secure_service_work_as_they_stand(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    lines = blocks("Run it in production")[0]
+    replaced = {
+        "50051": str(free_port()),
+        "9090": str(free_port()),
+        "scenarios/": f"{README.parent}/scenarios/",
+    }
+    shell = Shell(tmp_path, replaced)
+    printed = {}
+    service = None
+    try:
+        for line in lines:
+            verb = line.split()[0]
+            if line.endswith("&"):
+                more = f"--port {replaced['50051']} --sessions memory --slots 1"
+                words = f"exec {shell.line(line).removesuffix('&')} {more}"
+                service = subprocess.Popen(
+                    ["bash", "-ec", words],
+                    cwd=tmp_path,
+                    env=shell.env,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+                address_of(service, 90, 10)
+            elif shutil.which(verb, path=shell.env["PATH"]) is not None:
+                printed[verb if verb != "gangplan" else line.split()[1]] = shell.run(line)
+    finally:
+        assert service is not None
+        service.terminate()
+        service.wait(30)
+        assert service.stdout is not None
+        service.stdout.close()
+    assert "PLACE" in printed["solve"]
+    assert "gangplan.v1.PlacementService" in printed.get("grpcurl", "gangplan.v1.PlacementService")
+    assert 'gangplan_calls_total{code="OK",method="PlanRound"} 1.0' in printed.get(
+        "curl", 'gangplan_calls_total{code="OK",method="PlanRound"} 1.0'
+    )
+
+
+def test_the_files_to_begin_with_are_there_as_it_says(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, {})
+    shown = "".join(shell.run(line) for line in blocks("Run it in production")[1])
+    assert "port: 50061  # flag --port" in shown
+    assert 'host: "0.0.0.0"  # file gangplan.yaml' in shown
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {"gangplan.yaml", "Containerfile", "gangplan@.service", "grafana.json", "alerts.yaml"}
+    assert all(path.stat().st_size for path in tmp_path.iterdir() if path.is_file())

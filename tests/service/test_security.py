@@ -429,6 +429,17 @@ def test_a_bucket_never_lets_more_through_than_it_may() -> None:
             {"host": "10.1.1.1", "tls_certificate": Path("c"), "tls_key": Path("k"), "client_ca": Path("c")},
             [],
         ),
+        (
+            {
+                "host": "10.1.1.1",
+                "metrics_port": 0,
+                "metrics_host": "10.1.1.1",
+                "tls_certificate": Path("c"),
+                "tls_key": Path("k"),
+                "client_ca": Path("c"),
+            },
+            ["metrics_host"],
+        ),
         ({"tls_certificate": Path("c")}, ["tls_key"]),
         ({"tls_key": Path("c"), "client_ca": Path("c")}, ["tls_cert", "client_ca"]),
     ],

@@ -29,8 +29,19 @@ SIZE, OUTCOME = "size", "outcome"
 """What is no phase: how large a round is, and what became of it."""
 _SIZES = frozenset({"jobs", "nodes", "classes", "pools", "options", "columns", "rows", "nonzeros"})
 _OUTCOMES = frozenset(
-    {"unbound_gangs", "taken_back_bundles", "taken_back_actions", "loose_resizes", "exact_steps"}
+    {
+        "unbound_gangs",
+        "taken_back_bundles",
+        "taken_back_actions",
+        "loose_resizes",
+        "exact_steps",
+        "looks",
+        "reverts",
+    }
 )
+TIMES = {"bundles": "looks", "revert": "reverts"}
+"""Phases that are gone through as often as there is something that does not pay, by the counter of how often:
+luck more than size, so that their lines are those of one time."""
 _LAST = frozenset({"solver_nodes", "solver_iterations", "solver_seconds"})
 """Of the last programme alone, whichever that was; every programme has counters of its own."""
 _COUNTERS = ("columns", "rows", "nonzeros", "iterations", "nodes", "evaluations")
@@ -55,7 +66,8 @@ def measure(run: Run) -> Row:
     evaluations = {phase: counters.get("evaluations", 0.0) for phase, counters in work.items()}
     market, each = evaluation_lines(round_)
     for phase, number in lines.items():
-        work.setdefault(phase, {})["lines"] = float(number)
+        times = plain.statistics.get(TIMES.get(phase, ""), 1.0)
+        work.setdefault(phase, {})["lines"] = float(number) / times
     work.setdefault("prices", {})["lines"] = work.get("prices", {}).get("lines", 0.0) + float(market)
     for phase, times in evaluations.items():
         if times:

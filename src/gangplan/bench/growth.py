@@ -3,7 +3,8 @@
 For a counter c and the base n, the exponent is log(c2 / c1) / log(n2 / n1) with medians over the seeds of
 each size; 1 is proportional. Every counter of every phase stands in the table, and gates unless it is an
 outcome or too small to say; a phase that one size has and the other has not shuts the gate, too, since then
-the two did not do the same. Seconds are fitted beside them and gate nothing.
+the two did not do the same, unless it hangs on luck (``growing.TIMES``). Seconds are fitted beside them and
+gate nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gangplan.bench.growing import OUTCOME, SIZE
+from gangplan.bench.growing import OUTCOME, SIZE, TIMES
 from gangplan.bench.runs import ANSWERED, Row
 from gangplan.bench.suites import Growth
 
@@ -108,6 +109,8 @@ def _fitted(
     if growth is not None and phase != OUTCOME:
         limit = growth.limits.get(f"{phase} {counter}", growth.limit)
         if max(small or 0.0, large or 0.0) < growth.least:
+            limit = None
+        if phase in TIMES and (small is None or large is None):
             limit = None
     exponent = None
     if small is not None and large:

@@ -62,6 +62,7 @@ def application(verb: str | None = None) -> typer.Typer:
         admit,
         bench,
         check,
+        deploy,
         import_trace,
         policies,
         scenario,
@@ -103,6 +104,7 @@ def application(verb: str | None = None) -> typer.Typer:
         solvers.solvers,
         policies.policies,
         token.token,
+        deploy.deploy,
     )
     for command in verbs:
         name = command.__name__

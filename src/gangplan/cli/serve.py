@@ -160,6 +160,14 @@ def serve(
             min=1,
         ),
     ] = None,
+    otlp_endpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="Where traces are sent by OTLP over gRPC, e.g. http://127.0.0.1:4317; needs gangplan[otel].",
+            envvar="GANGPLAN_OTLP_ENDPOINT",
+            metavar="URL",
+        ),
+    ] = None,
     log_level: Annotated[str, typer.Option(help="Least level logged.", envvar="GANGPLAN_LOG_LEVEL")] = "info",
 ) -> None:
     """Answer calls over gRPC until SIGTERM or SIGINT.
@@ -201,6 +209,7 @@ def serve(
         metrics_host=metrics_host,
         health_port=health_port,
         reuse_port=reuse_port,
+        otlp_endpoint=otlp_endpoint,
         sessions=None if sessions == "memory" else sessions or str(_sessions_file()),
         session_seconds=session_hours * 3600.0,
         worker_memory_bytes=None if worker_memory_mib is None else worker_memory_mib * MEBIBYTE,

@@ -54,7 +54,7 @@ def token(
     if any(each.name == name for each in known):
         raise InvalidInputError([FieldViolation("NAME", f"{name} is in {callers} already; remove it first")])
     made = secrets.token_urlsafe(32)
-    entry = f"- name: {name}\n  scope: {scope.value}\n  token_sha256: [{digest_of(made)}]\n"
+    entry = f"- name: {name}\n  scope: {scope.value}\n  token_sha256: ['{digest_of(made)}']\n"
     before = callers.read_text(encoding="utf-8") if callers.exists() else ""
     new = callers.with_name(f"{callers.name}.new")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

@@ -8,11 +8,13 @@ members, against every cost counted once (decision 13).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.engine.judge import Candidate, Judge
+from gangplan.engine.successors import Successors
 from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.terms import rate, switching
 from gangplan.model.verifier.facts import JobFacts
@@ -80,7 +82,7 @@ def bundles(judge: Judge, candidate: Candidate, floor: Candidate, *, by_quota: b
             parent[root(action.id)] = root(members[0].id)
     disrupted = {root(key) for key in chosen}
     names = [job.name for job in judge.instance.jobs]
-    successors = _Successors(candidate, floor)
+    successors = Successors(floor.assignment.placed, candidate.assignment.placed)
     for j in successors.elsewhere:
         mine = by_job[names[j]]
         if root(mine) in disrupted:
@@ -90,43 +92,6 @@ def bundles(judge: Judge, candidate: Candidate, floor: Candidate, *, by_quota: b
     for key in sorted(actions):
         grouped[root(key)].append(actions[key])
     return [tuple(group) for group in grouped.values() if any(action.id in chosen for action in group)]
-
-
-class _Successors:
-    """Who is in ``candidate`` where a job is in ``floor`` that starts in both, elsewhere.
-
-    Attributes:
-        elsewhere: those jobs, ascending.
-    """
-
-    def __init__(self, candidate: Candidate, floor: Candidate) -> None:
-        self._before, after = floor.assignment.placed, candidate.assignment.placed
-        self._coming: dict[int, list[int]] = defaultdict(list)
-        self.elsewhere: list[int] = []
-        for j, placed in sorted(after.items()):
-            known = self._before.get(j)
-            if known is None or known.spots != placed.spots:
-                for node, _ in placed.spots:
-                    self._coming[node].append(j)
-                if known is not None:
-                    self.elsewhere.append(j)
-
-    def of(self, j: int) -> list[int]:
-        """Who takes the place of ``j``.
-
-        Where that is another such job, it is asked for its place in turn, until it is one that ``floor``
-        starts nowhere.
-        """
-        asked, seen = [j], {j}
-        while asked:
-            spots = [node for i in asked for node, _ in self._before[i].spots]
-            there = {k for node in spots for k in self._coming.get(node, ())} - seen
-            gaining = sorted(k for k in there if k not in self._before)
-            if gaining:
-                return gaining
-            seen |= there
-            asked = sorted(there)
-        return []
 
 
 def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
@@ -157,11 +122,20 @@ def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
 
 def poor(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Bundle, Weighed]]:
     """The bundles of ``candidate`` that do not pay."""
-    weighed = [
-        (bundle, weigh(judge, candidate, floor, jobs_of(bundle)))
-        for bundle in bundles(judge, candidate, floor)
-    ]
+    with looking(judge):
+        weighed = [
+            (bundle, weigh(judge, candidate, floor, jobs_of(bundle)))
+            for bundle in bundles(judge, candidate, floor)
+        ]
     return [(bundle, each) for bundle, each in weighed if not each.pays]
+
+
+@contextmanager
+def looking(judge: Judge) -> Iterator[None]:
+    """Count one look at the bundles of a candidate, and time and work within under ``bundles``."""
+    judge.count("looks", 1)
+    with judge.budget.phase("bundles"):
+        yield
 
 
 def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection[str]) -> Weighed:

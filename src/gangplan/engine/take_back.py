@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action
-from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, weigh
+from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, looking, weigh
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.stages import holds_a_floor
 from gangplan.model.packing.assignment import Assignment, Placed
@@ -47,13 +47,14 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
     reverted_bundles = actions = 0
     paying: set[frozenset[str]] = set()
     for last in (*([False] * _PASSES), True):
-        poor = [
-            bundle
-            for bundle in bundles(judge, candidate, floor)
-            if jobs_of(bundle) not in paying
-            and not weigh(judge, candidate, floor, jobs_of(bundle)).pays
-            and not holds_a_floor(judge, candidate, bundle)
-        ]
+        with looking(judge):
+            poor = [
+                bundle
+                for bundle in bundles(judge, candidate, floor)
+                if jobs_of(bundle) not in paying
+                and not weigh(judge, candidate, floor, jobs_of(bundle)).pays
+                and not holds_a_floor(judge, candidate, bundle)
+            ]
         if not poor:
             break
         if not last and (thinned := _thin(judge, candidate, floor, poor)) is not None:
@@ -85,12 +86,13 @@ def _thin(judge: Judge, candidate: Candidate, floor: Candidate, poor: list[Bundl
     """
     parts = []
     mixed = set().union(*(jobs_of(bundle) for bundle in poor))
-    for part in bundles(judge, candidate, floor, by_quota=False):
-        jobs = jobs_of(part)
-        if jobs <= mixed:
-            pays = weigh(judge, candidate, floor, jobs).pays
-            horizon = min(judge.facts.jobs[action.job].horizon for action in part if is_chosen(action))
-            parts.append((pays, horizon, part))
+    with looking(judge):
+        for part in bundles(judge, candidate, floor, by_quota=False):
+            jobs = jobs_of(part)
+            if jobs <= mixed:
+                pays = weigh(judge, candidate, floor, jobs).pays
+                horizon = min(judge.facts.jobs[action.job].horizon for action in part if is_chosen(action))
+                parts.append((pays, horizon, part))
     if len(parts) <= len(poor):
         return None
     parts.sort(key=lambda each: each[:2])
@@ -101,8 +103,10 @@ def _thin(judge: Judge, candidate: Candidate, floor: Candidate, poor: list[Bundl
         if alone is None:
             continue
         candidate = alone
-        left = [bundle for bundle in bundles(judge, candidate, floor) if jobs_of(bundle) & mixed]
-        if all(weigh(judge, candidate, floor, jobs_of(bundle)).pays for bundle in left):
+        with looking(judge):
+            left = [bundle for bundle in bundles(judge, candidate, floor) if jobs_of(bundle) & mixed]
+            pays = all(weigh(judge, candidate, floor, jobs_of(bundle)).pays for bundle in left)
+        if pays:
             return candidate
     return None
 
@@ -137,12 +141,13 @@ def _revert_all(
 def _earns_more(judge: Judge, candidate: Candidate, other: Candidate) -> bool:
     """Whether ``candidate`` earns more than ``other`` on the jobs that fare differently, costs once."""
     theirs = other.verification.outcomes
-    differing = [
-        name
-        for name, mine in candidate.verification.outcomes.items()
-        if mine is not theirs[name] and mine != theirs[name]
-    ]
-    return weigh(judge, candidate, other, differing).pays
+    with looking(judge):
+        differing = [
+            name
+            for name, mine in candidate.verification.outcomes.items()
+            if mine is not theirs[name] and mine != theirs[name]
+        ]
+        return weigh(judge, candidate, other, differing).pays
 
 
 def _make_room_in_quotas(occupancy: Occupancy, placed: dict[int, Placed]) -> None:
@@ -166,15 +171,17 @@ def _revert(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Candida
     Where a quota has no room for who stays, the least dense starts under it wait too.
     """
     instance = judge.instance
-    members = {instance.job_index[action.job] for action in bundle}
-    staying = candidate.assignment.kept | {j for j in members if j in instance.placements}
-    placed = {j: where for j, where in candidate.assignment.placed.items() if j not in members}
-    kept_classes = {int(instance.class_of_job[j]) for j in staying}
-    occupancy = Occupancy(instance, kept_classes)
-    for j, where in placed.items():
-        placed[j] = occupancy.take_placed(j, where)
-    _make_room_in_quotas(occupancy, placed)
-    kept_classes |= stay_where_free(occupancy, kept_classes, placed)
-    kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
-    filled = fill(occupancy, Assignment(kept, placed, candidate.assignment.unbound), Fit.BEST)
+    judge.count("reverts", 1)
+    with judge.budget.phase("revert"):
+        members = {instance.job_index[action.job] for action in bundle}
+        staying = candidate.assignment.kept | {j for j in members if j in instance.placements}
+        placed = {j: where for j, where in candidate.assignment.placed.items() if j not in members}
+        kept_classes = {int(instance.class_of_job[j]) for j in staying}
+        occupancy = Occupancy(instance, kept_classes)
+        for j, where in placed.items():
+            placed[j] = occupancy.take_placed(j, where)
+        _make_room_in_quotas(occupancy, placed)
+        kept_classes |= stay_where_free(occupancy, kept_classes, placed)
+        kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
+        filled = fill(occupancy, Assignment(kept, placed, candidate.assignment.unbound), Fit.BEST)
     return judge.consider("take_back", filled)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from dataclasses import dataclass
-from threading import Thread
-from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 
+from gangplan import __version__
 from gangplan.domain.plan import RoundResult
-
-if TYPE_CHECKING:
-    from wsgiref.simple_server import WSGIServer
+from gangplan.observe.board import Board
+from gangplan.observe.tracing import Tracing
 
 # From one millisecond to a minute: a round may take any of these.
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -22,11 +19,19 @@ BYTES = tuple(float(2**power) for power in range(10, 29, 2))
 
 
 class Metrics:
-    """Every metric of one server; names start with ``gangplan_``."""
+    """Every metric of one server, and who else follows its rounds; names start with ``gangplan_``.
 
-    def __init__(self) -> None:
+    Args:
+        tracing: makes spans of its calls and rounds; None: nobody does.
+    """
+
+    def __init__(self, tracing: Tracing | None = None) -> None:
+        self.tracing = tracing or Tracing()
+        self.board = Board()
         registry = CollectorRegistry()
         self.registry = registry
+        ProcessCollector(registry=registry)
+        Info("gangplan_build", "What runs.", registry=registry).info({"version": __version__})
         self.calls = Counter(
             "gangplan_calls", "Calls answered, by method and status.", ["method", "code"], registry=registry
         )
@@ -72,6 +77,21 @@ class Metrics:
         self.verdicts = Counter(
             "gangplan_verdicts", "Jobs without a placement, by verdict.", ["kind"], registry=registry
         )
+        self.round_seconds = Histogram(
+            "gangplan_round_seconds",
+            "Whole time of a round, from when it was read.",
+            ["pipeline"],
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self.jobs_waiting = Gauge(
+            "gangplan_jobs_waiting", "Jobs without a placement in the last round.", registry=registry
+        )
+        self.sessions = Gauge(
+            "gangplan_sessions_held",
+            "Sessions in this process's memory; all of them are in what they are kept in.",
+            registry=registry,
+        )
         self.worker_restarts = Counter(
             "gangplan_worker_restarts",
             "Solver workers replaced after a crash or a kill.",
@@ -80,6 +100,8 @@ class Metrics:
 
     def observe_round(self, result: RoundResult) -> None:
         """Count one answered round."""
+        self.round_seconds.labels(result.pipeline).observe(result.seconds_by_phase.get("total", 0.0))
+        self.jobs_waiting.set(len(result.verdicts))
         self.rounds.labels(result.pipeline, result.reason.value, result.limit.value).inc()
         self.relative_gap.observe(result.quality.relative_gap)
         self.gap_of_gain.observe(result.quality.gap_of_gain)
@@ -89,31 +111,3 @@ class Metrics:
             self.actions.labels(kind).inc(number)
         for kind, number in Tally(verdict.kind.value for verdict in result.verdicts).items():
             self.verdicts.labels(kind).inc(number)
-
-    def serve(self, host: str, port: int) -> MetricsEndpoint:
-        """Answer scrapes over HTTP.
-
-        Raises:
-            OSError: the port is taken.
-        """
-        server, thread = start_http_server(port, addr=host, registry=self.registry)
-        return MetricsEndpoint(server, thread)
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsEndpoint:
-    """A running scrape endpoint."""
-
-    server: WSGIServer
-    thread: Thread
-
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return int(self.server.server_port)
-
-    def stop(self) -> None:
-        """Stop answering."""
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join(timeout=5)

@@ -1,4 +1,4 @@
-"""One log line per round: what an operator asks first."""
+"""What is told of a planned round: to the metrics, the live page, the traces and the log."""
 
 from __future__ import annotations
 
@@ -8,10 +8,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gangplan.domain.plan import RoundResult
     from gangplan.domain.round import Round
+    from gangplan.observe.metrics import Metrics
+
+
+def note_round(metrics: Metrics, request_id: str, round_: Round, result: RoundResult) -> None:
+    """Tell all who follow the rounds of a server.
+
+    Args:
+        metrics: of the server.
+        request_id: the caller's.
+        round_: the round.
+        result: its answer.
+    """
+    metrics.observe_round(result)
+    metrics.board.note(round_, result)
+    metrics.tracing.phases(result)
+    log_round(request_id, round_, result)
 
 
 def log_round(request_id: str, round_: Round, result: RoundResult) -> None:
-    """Log the size of a round, what was decided, and how good it is.
+    """Log the size of a round, what was decided, and how good it is: what an operator asks first.
 
     Args:
         request_id: the caller's.

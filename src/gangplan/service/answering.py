@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -68,8 +69,9 @@ class Answering:
         metrics.rounds_running.set_function(lambda: self.admission.running)
 
     async def in_thread(self, work: Callable[[], _A]) -> _A:
-        """Run ``work`` off the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        """Run ``work`` off the event loop; what it logs and traces belongs to this call."""
+        here = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: here.run(work))
 
     async def planned(
         self,

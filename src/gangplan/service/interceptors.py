@@ -16,6 +16,7 @@ from grpc_status import rpc_status
 
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
+from gangplan.observe.tracing import CallSpan
 from gangplan.service.methods import behaviour_of, with_behaviour
 from gangplan.service.status import status_of
 
@@ -50,30 +51,37 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
         if handler is None or method.startswith(_QUIET):
             return handler  # type: ignore[no-any-return]
         incident = _request_id(handler_call_details)
+        metadata = handler_call_details.invocation_metadata or ()
         behaviour = behaviour_of(handler)
 
         async def answered(request: Any, context: Any) -> Any:
-            async with self._observed(method, incident, request, context):
-                return await behaviour(request, context)
+            with self._metrics.tracing.call(method, incident, metadata) as span:
+                async with self._observed(method, incident, request, context, span):
+                    return await behaviour(request, context)
 
         async def streamed(request: Any, context: Any) -> AsyncIterator[Any]:
-            async with self._observed(method, incident, request, context):
-                answers = behaviour(request, context)
-                if not isinstance(answers, AsyncGenerator):
-                    await answers  # refused: there is nothing to stream
-                    return
-                async with contextlib.aclosing(answers):
-                    async for answer in answers:
-                        yield answer
+            with self._metrics.tracing.call(method, incident, metadata) as span:
+                async with self._observed(method, incident, request, context, span):
+                    answers = behaviour(request, context)
+                    if not isinstance(answers, AsyncGenerator):
+                        await answers  # refused: there is nothing to stream
+                        return
+                    async with contextlib.aclosing(answers):
+                        async for answer in answers:
+                            yield answer
 
         return with_behaviour(handler, streamed if handler.response_streaming else answered)
 
     @contextlib.asynccontextmanager
-    async def _observed(self, method: str, incident: str, request: Any, context: Any) -> AsyncIterator[None]:
+    async def _observed(
+        self, method: str, incident: str, request: Any, context: Any, span: CallSpan
+    ) -> AsyncIterator[None]:
         metrics = self._metrics
         name = method.rpartition("/")[2]
         size = len(request) if isinstance(request, bytes) else 0
         structlog.contextvars.bind_contextvars(incident=incident, method=name)
+        if span.trace_id:
+            structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
         metrics.calls_in_flight.inc()
         self._in_flight += 1
         self._idle.clear()
@@ -104,6 +112,7 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
+            span.ended(code, _number(code), size)
             metrics.calls.labels(name, code).inc()
             metrics.call_seconds.labels(name).observe(seconds)
             _log.info("call", code=code, seconds=round(seconds, 6), request_bytes=size, peer=peer)
@@ -120,3 +129,7 @@ def _name(code: Any) -> str:
     if isinstance(code, grpc.StatusCode):
         return code.name
     return next((known.name for known in grpc.StatusCode if known.value[0] == code), "UNKNOWN")
+
+
+def _number(code: str) -> int:
+    return int(grpc.StatusCode[code].value[0])

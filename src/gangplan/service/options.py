@@ -35,6 +35,7 @@ class ServerOptions:
         burst: calls at once after a pause of each such caller.
         reuse_port: let a second service listen on the same port, so that one takes the place of another
             without a gap.
+        otlp_endpoint: where traces are sent by OTLP, e.g. ``http://127.0.0.1:4317``; None: nowhere.
         sessions: where sessions are kept: the path of an SQLite file, or the URL of a PostgreSQL database for
             several services; None: in memory, gone with the service.
         most_sessions: sessions at a time.
@@ -61,6 +62,7 @@ class ServerOptions:
     calls_per_second: float | None = None
     burst: int = 20
     reuse_port: bool = False
+    otlp_endpoint: str | None = None
     sessions: str | None = None
     most_sessions: int = 1000
     session_seconds: float = 3600.0

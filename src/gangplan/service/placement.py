@@ -12,7 +12,7 @@ from gangplan.engine import proposers
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import InvalidInputError, UnknownProposerError, UnknownSolverError
-from gangplan.observe.rounds import log_round
+from gangplan.observe.rounds import note_round
 from gangplan.service.afterwards import Afterwards
 from gangplan.service.options import ServerOptions
 from gangplan.service.parsed import parsed
@@ -299,8 +299,7 @@ class Placement:
     ) -> round_pb2.PlanRoundResponse:
         """Count and log a round, and write its answer."""
         if self._metrics is not None:
-            self._metrics.observe_round(result)
-            log_round(parameters.request_id, round_, result)
+            note_round(self._metrics, parameters.request_id, round_, result)
         return write_result(result, request_id=parameters.request_id, version=VERSION)
 
     def validate_plan(

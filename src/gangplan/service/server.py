@@ -13,12 +13,15 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from gangplan.observe.endpoint import HttpEndpoint
 from gangplan.observe.logs import get_logger
-from gangplan.observe.metrics import Metrics, MetricsEndpoint
+from gangplan.observe.metrics import Metrics
+from gangplan.observe.tracing import Tracing
 from gangplan.service.answering import Answering
 from gangplan.service.health import HealthServicer
 from gangplan.service.interceptors import ObservingInterceptor
 from gangplan.service.methods import generic_handlers
+from gangplan.service.notify import notify
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
 from gangplan.service.security.callers import CallersFile
@@ -48,17 +51,24 @@ class Server:
     Args:
         options: how it is set up.
         placement: what the calls do; None makes one with a warm solver worker for each slot.
+        metrics: of the server, and of ``placement`` where that is given; None makes them.
 
     Raises:
         InvalidInputError: the set-up would let anybody in, or its files are at fault.
     """
 
-    def __init__(self, options: ServerOptions | None = None, *, placement: Placement | None = None) -> None:
+    def __init__(
+        self,
+        options: ServerOptions | None = None,
+        *,
+        placement: Placement | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._options = options = options or ServerOptions()
         refuse_exposure(options)
         self._certificates = _certificates(options)
         self._callers = None if options.callers is None else CallersFile(options.callers)
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics(Tracing.to(options.otlp_endpoint))
         self._placement = placement or Placement.with_workers(self._options, self.metrics)
         self._answering = Answering(self._options, self.metrics)
         self._servicer = PlacementServicer(self._placement, self._answering)
@@ -75,7 +85,7 @@ class Server:
         self._health = HealthServicer()
         self._server: grpc.aio.Server | None = None
         self._health_server: grpc.aio.Server | None = None
-        self._metrics_endpoint: MetricsEndpoint | None = None
+        self._http: HttpEndpoint | None = None
         self.address = ""
         self.health_address = ""
 
@@ -113,8 +123,8 @@ class Server:
             self._placement.close()
             raise OSError(f"cannot listen on {host}:{options.port}: {error}") from error
         if options.metrics_port is not None:
-            self._metrics_endpoint = self.metrics.serve(options.metrics_host, options.metrics_port)
-            _log.info("metrics", address=f"{options.metrics_host}:{self._metrics_endpoint.port}")
+            self._http = self._serve_http(options.metrics_host, options.metrics_port)
+            _log.info("metrics", address=f"{options.metrics_host}:{self._http.port}")
         if options.health_port is not None:
             await self._serve_health(f"{host}:{options.health_port}")
         await server.start()
@@ -145,15 +155,37 @@ class Server:
             self._health_server = None
         self._answering.close()
         await asyncio.to_thread(self._placement.close)
-        if self._metrics_endpoint is not None:
-            await asyncio.to_thread(self._metrics_endpoint.stop)
-            self._metrics_endpoint = None
+        if self._http is not None:
+            await asyncio.to_thread(self._http.stop)
+            self._http = None
+        await asyncio.to_thread(self.metrics.tracing.close)
         _log.info("stopped")
 
     def _listen(self, server: grpc.aio.Server, address: str) -> int:
         if self._certificates is None:
             return server.add_insecure_port(address)
         return server.add_secure_port(address, self._certificates.credentials())
+
+    def _serve_http(self, host: str, port: int) -> HttpEndpoint:
+        """Metrics and the live page, for those who may call the service."""
+        callers, certificates = self._callers, self._certificates
+        self.metrics.sessions.set_function(lambda: self._placement.session_calls.sessions.held)
+        return HttpEndpoint(
+            host,
+            port,
+            registry=self.metrics.registry,
+            board=self.metrics.board,
+            serving=lambda: self._server is not None,
+            allowed=None if callers is None else lambda token: callers.by_token(token) is not None,
+            tls=None if certificates is None else certificates.http,
+            refresh=None if certificates is None else certificates.refresh,
+            shared=self._options.reuse_port,
+        )
+
+    @property
+    def http_address(self) -> str:
+        """``host:port`` of the metrics and the live page; empty: there are none."""
+        return "" if self._http is None else f"{self._options.metrics_host}:{self._http.port}"
 
     async def _serve_health(self, address: str) -> None:
         """The health service alone and without TLS, which tells nothing but SERVING."""
@@ -220,9 +252,11 @@ async def _serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
     try:
         address = await starting  # a signal during the warm-up is heeded once it is over
         if not asked.is_set():
+            notify("READY=1")
             ready(address)
         await stopping
     finally:
+        notify("STOPPING=1")
         stopping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await stopping

@@ -1,7 +1,9 @@
 """Who decides, round after round: one policy a file, found by scanning this folder.
 
 A module here that has ``NAME``, ``ABOUT`` and ``make`` is a policy: ``make(how)`` gives a
-:class:`~gangplan.planning.policies.protocol.RoundPolicy`. The next one is one new file.
+:class:`~gangplan.planning.policies.protocol.RoundPolicy`. The next one is one new file. One that has
+``NAMES``, a line on each by name, is as many: ``make(how, name)`` gives them. Other modules serve these:
+``wishes`` makes a verified plan of what each job should have, ``memory`` keeps what a policy remembers.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def names() -> tuple[str, ...]:
 
 def describe() -> dict[str, str]:
     """One line on each policy, by name."""
-    return {name: _modules()[name].ABOUT for name in names()}
+    return {name: _about(_modules()[name], name) for name in names()}
 
 
 def make(name: str, how: How | None = None) -> RoundPolicy:
@@ -38,15 +40,21 @@ def make(name: str, how: How | None = None) -> RoundPolicy:
         raise InvalidInputError(
             [FieldViolation("policy", f"no policy {name!r}; there are: {', '.join(names())}")]
         )
-    made: RoundPolicy = module.make(how or How())
+    how = how or How()
+    made: RoundPolicy = module.make(how, name) if hasattr(module, "NAMES") else module.make(how)
     return made
+
+
+def _about(module: ModuleType, name: str) -> str:
+    about = module.NAMES[name] if hasattr(module, "NAMES") else module.ABOUT
+    return str(about)
 
 
 @cache
 def _modules() -> dict[str, ModuleType]:
-    found = {}
+    found: dict[str, ModuleType] = {}
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         if hasattr(module, "make"):
-            found[str(module.NAME)] = module
+            found |= dict.fromkeys(getattr(module, "NAMES", ()) or (str(module.NAME),), module)
     return found

@@ -30,7 +30,8 @@ class Wish:
 
     Attributes:
         job: its index in the instance.
-        ways: positions of options that would do, the best one first; see :func:`ways_of`.
+        ways: positions of options that would do, the best one first; see :func:`ways_of`. A running job with
+            none keeps what it has.
     """
 
     job: int
@@ -87,6 +88,13 @@ class Free:
             return all(self.by_kind[kind] >= devices for kind, devices in option.devices_by_type)
         return any(self.by_kind[kind] >= option.devices for kind in kinds_of(option)) or not option.devices
 
+    def keep(self, instance: Instance, j: int) -> None:
+        """Count as taken what a running job holds."""
+        for node, amounts in instance.keep_use[int(instance.class_of_job[j])].items():
+            kind = int(instance.nodes.type_of[node])
+            if kind >= 0 and instance.nodes.open[node]:
+                self.by_kind[kind] -= amounts[0]
+
     def take(self, option: Option) -> None:
         """Count its devices as taken; of a merged option from the type that has most."""
         if option.devices_by_type:
@@ -123,6 +131,10 @@ def choose(instance: Instance, ahead: Sequence[Wish]) -> tuple[list[Wish], list[
     fixed = fixed_classes(instance)
     for wish in ahead:
         if int(instance.class_of_job[wish.job]) in fixed:
+            continue
+        if not wish.ways and wish.job in instance.placements:
+            free.keep(instance, wish.job)
+            chosen.append(wish)
             continue
         ways = [k for k in wish.ways if free.fits(instance.option_at(k))]
         if not ways:
@@ -168,7 +180,9 @@ class _Carrying:
         running = [(c, one.jobs[0]) for c, one in enumerate(instance.classes) if one.kept]
         fixed = fixed_classes(instance)
         self.staying = {
-            c for c, j in running if c in fixed or (j in wanted and holds(instance, j, wanted[j].ways))
+            c
+            for c, j in running
+            if c in fixed or (j in wanted and (not wanted[j].ways or holds(instance, j, wanted[j].ways)))
         }
         leaving = [c for c, _ in running if c not in self.staying]
         if limit is not None and len(leaving) > limit:  # the first of these change, in order of the wishes

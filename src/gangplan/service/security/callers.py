@@ -4,7 +4,7 @@ A YAML list, one entry for each caller::
 
     - name: kueue
       scope: plan                       # read, plan or admin
-      token_sha256: [9f86d081884c7d65...]  # of its tokens: two while one takes the place of the other
+      token_sha256: ["9f86d081884c7d65..."]  # of its tokens: two while one takes the place of the other
     - name: board
       scope: read
       certificate: board.example.com    # common name or alternative name of its certificate

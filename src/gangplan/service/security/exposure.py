@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.service.options import ServerOptions
@@ -22,27 +23,33 @@ def refuse_exposure(options: ServerOptions) -> None:
         violations.append(
             FieldViolation("client_ca", "callers show certificates over TLS only: set tls_cert")
         )
-    has_tls = options.tls_certificate is not None
-    knows_callers = options.callers is not None or options.client_ca is not None
-    if not options.insecure and not (has_tls and knows_callers):
-        lacks = [
-            *([] if has_tls else ["TLS (tls_cert, tls_key)"]),
-            *([] if knows_callers else ["authentication (callers, or client_ca)"]),
-        ]
-        hosts = {"host": options.host}
+    if not options.insecure:
+        violations += _exposed("host", options.host, options, by_certificate=options.client_ca is not None)
         if options.metrics_port is not None:
-            hosts["metrics_host"] = options.metrics_host
-        violations += [
-            FieldViolation(
-                field,
-                f"{host} can be reached from other machines, which needs {' and '.join(lacks)};"
-                " `insecure` does without",
-            )
-            for field, host in hosts.items()
-            if not is_loopback(host)
-        ]
+            # A browser and Prometheus show no certificate there.
+            violations += _exposed("metrics_host", options.metrics_host, options, by_certificate=False)
     if violations:
         raise InvalidInputError(violations)
+
+
+def _exposed(
+    field: str, host: str, options: ServerOptions, *, by_certificate: bool
+) -> Iterator[FieldViolation]:
+    """What an address beyond loopback lacks.
+
+    Args:
+        field: that says the address.
+        host: the address.
+        options: of the server.
+        by_certificate: whether certificates show who calls there.
+    """
+    lacks = [
+        *([] if options.tls_certificate is not None else ["TLS (tls_cert, tls_key)"]),
+        *([] if by_certificate or options.callers is not None else ["authentication (callers)"]),
+    ]
+    if lacks and not is_loopback(host):
+        why = f"{host} can be reached from other machines, which needs {' and '.join(lacks)}"
+        yield FieldViolation(field, f"{why}; `insecure` does without")
 
 
 def is_loopback(host: str) -> bool:

@@ -81,6 +81,11 @@ class Sessions:
         """Seconds that a session is kept unused at most, and by default."""
         return self._time_to_live
 
+    @property
+    def held(self) -> int:
+        """Sessions that need not be loaded when they are used."""
+        return len(self._held)
+
     def new_id(self) -> str:
         """An id that nobody guesses."""
         return secrets.token_urlsafe(18)
