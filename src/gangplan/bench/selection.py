@@ -14,6 +14,7 @@ from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan_solvers import catalog
 
 MODEL_SECONDS = 60.0
+CAPTURED_SECONDS = 5.0
 MODEL_SEEDS = (0, 1, 2, 3, 4)
 """A model has no seeds of its own: each is the model with its rows and columns in another order."""
 
@@ -31,6 +32,7 @@ class Selection:
         prototypes: folder of the prototypes; None: without.
         prototypes_python: an interpreter that has what they need.
         data: folder that instances are read from.
+        captured: captured rounds, or folders of them, instead of a suite.
     """
 
     suite: str = "smoke"
@@ -44,11 +46,12 @@ class Selection:
     prototypes: Path | None = None
     prototypes_python: str = sys.executable
     data: Path | None = None
+    captured: tuple[Path, ...] = ()
 
     @property
     def require(self) -> str:
         """The status that every row must have; empty: any."""
-        return "" if self.models else suites.load(self.suite).require
+        return "" if self.models or self.captured else suites.load(self.suite).require
 
     def runs(self) -> tuple[Run, ...]:
         """The runs, in order.
@@ -57,7 +60,11 @@ class Selection:
             InvalidInputError: a name is unknown, a folder is missing, or nothing is selected.
         """
         self._check()
-        runs = list(self._models() if self.models else self._suite())
+        runs = [*self._models(), *self._captured()]
+        if not self.models and not self.captured:
+            runs = list(self._suite())
+        elif not runs and not self.only:
+            raise _invalid("--captured", "there is no captured round")
         if not runs:
             raise _invalid("--only", f"no run of {self.suite!r} matches {', '.join(self.only)}")
         if self.memory_limit_mb is not None:
@@ -82,6 +89,11 @@ class Selection:
                 violations.append(FieldViolation(option, f"{folder} is not a folder"))
         violations += [
             FieldViolation("--model", f"no such file: {file}") for file in self.models if not file.is_file()
+        ]
+        violations += [
+            FieldViolation("--captured", f"no such file or folder: {path}")
+            for path in self.captured
+            if not path.exists()
         ]
         if violations:
             raise InvalidInputError(violations)
@@ -133,6 +145,30 @@ class Selection:
                     )
                     if run.matches(self.only):
                         yield run
+
+    def _captured(self) -> Iterator[Run]:
+        """Captured rounds, each within the time that it had, unless another is given."""
+        from gangplan.service.capture.bundle import read_bundle
+        from gangplan.service.capture.folder import bundles_of
+
+        for path in [path for each in self.captured for path in bundles_of(each)]:
+            captured = read_bundle(path)
+            allowed = captured.allowed.ToNanoseconds() / 1e9
+            for seed in (0,) if self.seeds is None else self.seeds:
+                for solver in suites.every(self.solvers or ("auto",)):
+                    for pipeline in self.pipelines or ("auto",):
+                        run = Run(
+                            suite="captured",
+                            kind=Kind.ROUNDS.value,
+                            instance=f"captured/{captured.capture_id}/seed{seed}",
+                            solver=solver,
+                            pipeline=pipeline,
+                            seed=seed,
+                            time_limit_s=self.time_limit_s or allowed or CAPTURED_SECONDS,
+                            source=str(path.resolve()),
+                        )
+                        if run.matches(self.only):
+                            yield run
 
 
 def _invalid(field: str, description: str) -> InvalidInputError:

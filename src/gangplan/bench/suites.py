@@ -113,7 +113,7 @@ class Suite(_Strict):
         for group in self.group:
             for instance, seed in _instances(group, group.seeds if seeds is None else seeds):
                 for who, solver, pipeline in itertools.product(
-                    group.who, _every(solvers or group.solvers), pipelines or group.pipelines
+                    group.who, every(solvers or group.solvers), pipelines or group.pipelines
                 ):
                     run = Run(
                         suite=self.name,
@@ -135,7 +135,7 @@ class Suite(_Strict):
                         yield run
 
 
-def _every(solvers: Sequence[str]) -> Sequence[str]:
+def every(solvers: Sequence[str]) -> Sequence[str]:
     """The solvers, ``every`` being all that can be used here."""
     if "every" not in solvers:
         return solvers

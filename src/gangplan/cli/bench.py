@@ -92,6 +92,14 @@ def run(
             metavar="FILE",
         ),
     ] = None,
+    captured: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Instead of a suite: captured rounds (.capture), or a folder of them, each within the time "
+            "that it had; may be repeated.",
+            metavar="FILE|DIR",
+        ),
+    ] = None,
     prototypes: Annotated[
         Path | None,
         typer.Option(
@@ -137,6 +145,7 @@ def run(
     gangplan bench run --suite targets --prototypes DIR -o build/both.jsonl
     gangplan bench run --suite openb-fill --data DIR -o json
     gangplan bench run --model their.mps --solver highs --time-limit 1m
+    gangplan bench run --captured /var/lib/gangplan/rounds --solver every -o json
 
     A run that dies or hangs is a row, too: TIMEOUT, OOM or ERROR. Exit code 4 when a row is WRONG or ERROR,
     rows contradict each other, or one misses what its suite requires.
@@ -157,6 +166,7 @@ def run(
         time_limit_s=time_limit,
         memory_limit_mb=memory_limit,
         models=tuple(model or ()),
+        captured=tuple(captured or ()),
         prototypes=prototypes,
         prototypes_python=_program(prototypes_python),
         data=data,

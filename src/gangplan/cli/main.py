@@ -65,6 +65,7 @@ def application(verb: str | None = None) -> typer.Typer:
         deploy,
         import_trace,
         policies,
+        rounds,
         scenario,
         serve,
         simulate,
@@ -113,6 +114,7 @@ def application(verb: str | None = None) -> typer.Typer:
         ("scenario", scenario.HELP, lambda: scenario.VERBS),
         ("import", import_trace.HELP, import_trace.verbs),
         ("trace", trace.HELP, lambda: trace.VERBS),
+        ("rounds", rounds.HELP, lambda: rounds.VERBS),
         ("bench", bench.HELP, lambda: bench.VERBS),
     )
     for name, about, verbs_of in groups:

@@ -168,6 +168,30 @@ def serve(
             metavar="URL",
         ),
     ] = None,
+    capture: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder in which planned rounds are kept, for `gangplan rounds`. Without it none are.",
+            envvar="GANGPLAN_CAPTURE",
+            metavar="DIR",
+        ),
+    ] = None,
+    capture_rounds: Annotated[
+        str,
+        typer.Option(
+            help="Which: all, notable (slow, failed or fallen back on less than asked for), or a share from 0"
+            " to 1 beside the notable ones.",
+            envvar="GANGPLAN_CAPTURE_ROUNDS",
+        ),
+    ] = "all",
+    capture_mib: Annotated[
+        int,
+        typer.Option(
+            help="Most of all kept rounds, MiB; the oldest are deleted.",
+            envvar="GANGPLAN_CAPTURE_MIB",
+            min=1,
+        ),
+    ] = 1024,
     log_level: Annotated[str, typer.Option(help="Least level logged.", envvar="GANGPLAN_LOG_LEVEL")] = "info",
 ) -> None:
     """Answer calls over gRPC until SIGTERM or SIGINT.
@@ -179,6 +203,7 @@ def serve(
     gangplan serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --callers callers.yaml
     gangplan serve --config gangplan.yaml --show-config
     gangplan serve --sessions postgresql://db.example/gangplan
+    gangplan serve --capture /var/lib/gangplan/rounds --capture-rounds notable
 
     Prints HOST:PORT once calls are answered; the log goes to standard error as JSON.
     """  # noqa: D301 - \b keeps the lines
@@ -213,6 +238,9 @@ def serve(
         sessions=None if sessions == "memory" else sessions or str(_sessions_file()),
         session_seconds=session_hours * 3600.0,
         worker_memory_bytes=None if worker_memory_mib is None else worker_memory_mib * MEBIBYTE,
+        capture=capture,
+        capture_rounds=capture_rounds,
+        capture_bytes=capture_mib * MEBIBYTE,
     )
     try:
         run(options, lambda address: print(address, flush=True))

@@ -97,6 +97,13 @@ class Metrics:
             "Solver workers replaced after a crash or a kill.",
             registry=registry,
         )
+        self.captures = Counter(
+            "gangplan_captures",
+            "Rounds to be captured, by outcome: written, or dropped since they could not be (not_written, "
+            "queue_full).",
+            ["outcome"],
+            registry=registry,
+        )
 
     def observe_round(self, result: RoundResult) -> None:
         """Count one answered round."""

@@ -22,6 +22,8 @@ from google.protobuf.message_factory import GetMessageClass
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import FieldViolation, InvalidInputError
+from gangplan.service.capture.bundle import SUFFIX as CAPTURED
+from gangplan.service.capture.bundle import read_bundle
 from gangplan.service.lines import LineMap
 from gangplan.service.wire import read_round_request
 from gangplan.v1 import round_pb2
@@ -29,7 +31,7 @@ from gangplan.v1 import round_pb2
 M = TypeVar("M", bound=Message)
 
 SUFFIXES = (".json", ".yaml", ".yml", ".pb")
-"""Endings of the files that are understood."""
+"""Endings of the files that are read and written; captured rounds (``.capture``) are read as well."""
 
 
 def load_round(path: str | Path) -> tuple[Round, PlanParameters]:
@@ -62,6 +64,8 @@ def load_message(path: Path, kind: type[M]) -> M:
     Raises:
         InvalidInputError: the file cannot be read, is no text of its format, or does not fit the message.
     """
+    if path.suffix.lower() == CAPTURED:
+        return _captured(path, kind)
     suffix = _suffix(path)
     message = kind()
     try:
@@ -84,6 +88,17 @@ def load_message(path: Path, kind: type[M]) -> M:
         found = [FieldViolation(lines.place(at), why) for at, why in _misfits(tree, kind.DESCRIPTOR, "", 0)]
         raise InvalidInputError(found or [FieldViolation(f"{path}", str(error))]) from error
     return message
+
+
+def _captured(path: Path, kind: type[M]) -> M:
+    """The request, or the answer, of a captured round."""
+    captured = read_bundle(path)
+    for name in ("request", "response"):
+        part = getattr(captured, name)
+        if isinstance(part, kind) and captured.HasField(name):
+            return part
+    why = f"has no {kind.DESCRIPTOR.name}" + (f": {captured.error}" if captured.error else "")
+    raise _refusal(f"{path}", why)
 
 
 def save_message(path: str | Path, message: Message) -> None:

@@ -42,6 +42,10 @@ class ServerOptions:
         session_seconds: how long a session is kept unused at most.
         max_snapshot_bytes: largest snapshot, all chunks together.
         worker_memory_bytes: resident size at which a solver process is ended and replaced; None: no limit.
+        capture: folder in which planned rounds are kept; None: none are.
+        capture_rounds: ``all``, ``notable`` (slow, failed and fallen-back ones), or a share from 0 to 1
+            beside the notable ones.
+        capture_bytes: of all captured rounds together; the oldest are deleted.
     """
 
     host: str = "127.0.0.1"
@@ -68,3 +72,6 @@ class ServerOptions:
     session_seconds: float = 3600.0
     max_snapshot_bytes: int = 16 * DEFAULT_MAX_MESSAGE_BYTES
     worker_memory_bytes: int | None = None
+    capture: str | None = None
+    capture_rounds: str = "all"
+    capture_bytes: int = 2**30

@@ -14,6 +14,7 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import InvalidInputError, UnknownProposerError, UnknownSolverError
 from gangplan.observe.rounds import note_round
 from gangplan.service.afterwards import Afterwards
+from gangplan.service.capture.recorder import Planned, Recorder
 from gangplan.service.options import ServerOptions
 from gangplan.service.parsed import parsed
 from gangplan.service.session_calls import SessionCalls
@@ -61,6 +62,7 @@ _BUILT = (
 _BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession", "CloseSession")
 _DEFAULTS = PlanParameters()
 _LEAST_RESERVE_SECONDS = 0.005
+_CALLERS_FAULT = (InvalidInputError, UnknownProposerError, UnknownSolverError)
 _AROUND_A_ROUND = (placement_service_pb2.WhatIfRequest, admission_pb2.CheckAdmissionRequest)
 """Requests whose time budget is that of the round in them."""
 
@@ -101,6 +103,7 @@ class Placement:
         options: of the server; an in-process client has them too.
         metrics: where rounds are counted; None: nowhere.
         sessions: of the service; None: kept in memory only.
+        recorder: keeps planned rounds; None: nobody does.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class Placement:
         options: ServerOptions,
         metrics: Metrics | None = None,
         sessions: Sessions | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._planner = planner
         self.session_calls = SessionCalls(sessions or Sessions(MemoryStore()))
@@ -116,19 +120,22 @@ class Placement:
         self._afterwards = Afterwards()
         self._options = options
         self._metrics = metrics
+        self._recorder = recorder
 
     @classmethod
     def with_workers(cls, options: ServerOptions, metrics: Metrics | None = None) -> Placement:
         """With the engine and a solver worker for each slot, not yet warm.
 
         Raises:
-            OSError: what sessions are kept in cannot be opened.
+            InvalidInputError: the options do not say which rounds are captured.
+            OSError: what sessions or captured rounds are kept in cannot be opened.
         """
         from gangplan.service.planner import EnginePlanner
 
+        recorder = Recorder.of(options, metrics)
         sessions = open_sessions(options)
         planner = EnginePlanner(options.slots, metrics, options.worker_memory_bytes)
-        return cls(planner, options, metrics, sessions)
+        return cls(planner, options, metrics, sessions, recorder)
 
     def warm(self) -> None:
         """Get everything ready.
@@ -141,8 +148,10 @@ class Placement:
         self._planner.warm()
 
     def close(self) -> None:
-        """End the solver workers, and let go of the sessions."""
+        """End the solver workers, write the rounds to be captured, and let go of the sessions."""
         self._planner.close()
+        if self._recorder is not None:
+            self._recorder.close()
         self.session_calls.sessions.close()
 
     def parse_round(self, request: bytes) -> round_pb2.PlanRoundRequest:
@@ -188,7 +197,7 @@ class Placement:
         began = time.monotonic()
         if request.HasField("session"):
             return self._on_session(request, call, began)
-        return self._planned(*read_round_request(request), call, began)
+        return self._planned(*read_round_request(request), call, began, request)
 
     def _on_session(
         self, request: round_pb2.PlanRoundRequest, call: Call, began: float
@@ -199,9 +208,9 @@ class Placement:
         def planned(round_: Round, parameters: PlanParameters) -> round_pb2.PlanRoundResponse:
             jobs = len(round_.jobs)
             after = min(self._afterwards.expected(jobs), parameters.time_budget_seconds / 2)
-            result = self._result(round_, parameters, call, began, after)
+            result = self._result(round_, parameters, call, began, after, request)
             ends.append((jobs, time.monotonic()))
-            return self._written(round_, parameters, result)
+            return self._written(round_, parameters, result, call, request)
 
         answer = self._session_rounds.plan(request, call.caller, planned, call.cancellation)
         for jobs, end in ends:
@@ -259,13 +268,33 @@ class Placement:
         return write_notices(notices(build_instance(round_)), request.request_id, VERSION)
 
     def _planned(
-        self, round_: Round, parameters: PlanParameters, call: Call, began: float
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        call: Call,
+        began: float,
+        request: round_pb2.PlanRoundRequest | None = None,
     ) -> round_pb2.PlanRoundResponse:
-        """Plan a round that was read since ``began``, and write the answer."""
-        return self._written(round_, parameters, self._result(round_, parameters, call, began))
+        """Plan a round that was read since ``began``, and write the answer.
+
+        Args:
+            round_: the round.
+            parameters: how to plan.
+            call: for whom.
+            began: ``time.monotonic()`` when it began to be read.
+            request: that it was read from; None: it is nobody's request, and is not captured.
+        """
+        result = self._result(round_, parameters, call, began, request=request)
+        return self._written(round_, parameters, result, call, request)
 
     def _result(
-        self, round_: Round, parameters: PlanParameters, call: Call, began: float, after: float = 0.0
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        call: Call,
+        began: float,
+        after: float = 0.0,
+        request: round_pb2.PlanRoundRequest | None = None,
     ) -> RoundResult:
         """Plan a round that was read since ``began``.
 
@@ -275,6 +304,7 @@ class Placement:
             call: for whom.
             began: ``time.monotonic()`` when it began to be read.
             after: seconds that are kept for the answer, where that is more than the reading tells.
+            request: whose round it is; None: nobody's, and it is not captured.
         """
         now = time.monotonic()
         read_seconds, before = now - began, now - call.started
@@ -282,25 +312,52 @@ class Placement:
         reserve = _LEAST_RESERVE_SECONDS + max(read_seconds / 2, after)
         budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
         on_stage, on_better = call.on_stage, call.on_better
-        result = self._planner.plan(
-            round_,
-            parameters,
-            budget,
-            call.cancellation,
-            None if on_stage is None else lambda stage: on_stage(_since_call(stage, before)),
-            None if on_better is None else lambda result: on_better(_later(result, before)),
-        )
+        try:
+            result = self._planner.plan(
+                round_,
+                parameters,
+                budget,
+                call.cancellation,
+                None if on_stage is None else lambda stage: on_stage(_since_call(stage, before)),
+                None if on_better is None else lambda result: on_better(_later(result, before)),
+            )
+        except _CALLERS_FAULT:
+            raise
+        except Exception as error:
+            if self._recorder is not None and request is not None:
+                self._recorder.failed(self._taken(round_, parameters, call, request), error)
+            raise
         return replace(
             _later(result, before), seconds_by_phase={"read": read_seconds, **result.seconds_by_phase}
         )
 
     def _written(
-        self, round_: Round, parameters: PlanParameters, result: RoundResult
+        self,
+        round_: Round,
+        parameters: PlanParameters,
+        result: RoundResult,
+        call: Call,
+        request: round_pb2.PlanRoundRequest | None,
     ) -> round_pb2.PlanRoundResponse:
-        """Count and log a round, and write its answer."""
+        """Count and log a round, write its answer, and have it captured."""
         if self._metrics is not None:
             note_round(self._metrics, parameters.request_id, round_, result)
-        return write_result(result, request_id=parameters.request_id, version=VERSION)
+        answer = write_result(result, request_id=parameters.request_id, version=VERSION)
+        if self._recorder is not None and request is not None:
+            self._recorder.answered(self._taken(round_, parameters, call, request), answer)
+        return answer
+
+    def _taken(
+        self, round_: Round, parameters: PlanParameters, call: Call, request: round_pb2.PlanRoundRequest
+    ) -> Planned:
+        """A round and the time that it took until now."""
+        return Planned(
+            round_,
+            parameters,
+            request,
+            elapsed=time.monotonic() - call.started,
+            allowed=self._end(call, parameters.time_budget_seconds) - call.started,
+        )
 
     def validate_plan(
         self, request: placement_service_pb2.ValidatePlanRequest, call: Call

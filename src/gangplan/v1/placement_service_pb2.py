@@ -35,17 +35,19 @@ from gangplan.v1 import verdict_pb2 as gangplan_dot_v1_dot_verdict__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#gangplan/v1/placement_service.proto\x12\x0bgangplan.v1\x1a\x1bgangplan/v1/admission.proto\x1a\x19gangplan/v1/cluster.proto\x1a\x15gangplan/v1/job.proto\x1a\x1cgangplan/v1/parameters.proto\x1a\x16gangplan/v1/plan.proto\x1a\x18gangplan/v1/policy.proto\x1a\x19gangplan/v1/quality.proto\x1a\x17gangplan/v1/queue.proto\x1a\x17gangplan/v1/round.proto\x1a\x19gangplan/v1/verdict.proto\x1a\x1egoogle/protobuf/duration.proto\"n\n\x12StreamRoundRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x19\n\x0cresume_after\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0f\n\r_resume_after\"c\n\x13StreamRoundResponse\x12.\n\x06\x61nswer\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12\x0e\n\x06number\x18\x02 \x01(\x03\x12\x0c\n\x04last\x18\x03 \x01(\x08\"d\n\x13ValidatePlanRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x1f\n\x04plan\x18\x02 \x01(\x0b\x32\x11.gangplan.v1.Plan\"\xa2\x01\n\x14ValidatePlanResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12.\n\nviolations\x18\x02 \x03(\x0b\x32\x1a.gangplan.v1.PlanViolation\x12\x16\n\tobjective\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12%\n\x05terms\x18\x04 \x03(\x0b\x32\x16.gangplan.v1.TermValueB\x0c\n\n_objective\"?\n\rPlanViolation\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"N\n\x11\x45xplainJobRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\";\n\x12\x45xplainJobResponse\x12%\n\x07verdict\x18\x01 \x01(\x0b\x32\x14.gangplan.v1.Verdict\"u\n\x1aRecommendPlacementsRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\x05H\x00\x88\x01\x01\x42\x08\n\x06_limit\"S\n\x1bRecommendPlacementsResponse\x12\x34\n\x0frecommendations\x18\x01 \x03(\x0b\x32\x1b.gangplan.v1.Recommendation\"c\n\x0eRecommendation\x12.\n\nplacements\x18\x01 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x12\n\nthroughput\x18\x03 \x01(\x01\"d\n\rWhatIfRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12%\n\x05\x65\x64its\x18\x02 \x03(\x0b\x32\x16.gangplan.v1.RoundEdit\"\xb5\x01\n\tRoundEdit\x12\x15\n\x0bremove_node\x18\x01 \x01(\tH\x00\x12\x14\n\nremove_job\x18\x02 \x01(\tH\x00\x12#\n\x07\x61\x64\x64_job\x18\x03 \x01(\x0b\x32\x10.gangplan.v1.JobH\x00\x12%\n\x08\x61\x64\x64_node\x18\x04 \x01(\x0b\x32\x11.gangplan.v1.NodeH\x00\x12\'\n\tset_queue\x18\x05 \x01(\x0b\x32\x12.gangplan.v1.QueueH\x00\x42\x06\n\x04\x65\x64it\"\xa4\x01\n\x0eWhatIfResponse\x12.\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12-\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12\x15\n\raffected_jobs\x18\x03 \x03(\t\x12\x1c\n\x14objective_difference\x18\x04 \x01(\x01\"H\n\x18\x43omputeFairSharesRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\"D\n\x19\x43omputeFairSharesResponse\x12\'\n\x04jobs\x18\x01 \x03(\x0b\x32\x19.gangplan.v1.JobFairShare\"\xcd\x01\n\x0cJobFairShare\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x45\n\x0f\x64\x65vices_by_type\x18\x02 \x03(\x0b\x32,.gangplan.v1.JobFairShare.DevicesByTypeEntry\x12\x1b\n\x13isolated_throughput\x18\x03 \x01(\x01\x12\x16\n\x0e\x66\x61irness_ratio\x18\x04 \x01(\x01\x1a\x34\n\x12\x44\x65vicesByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x14\n\x12ListSolversRequest\";\n\x13ListSolversResponse\x12$\n\x07solvers\x18\x01 \x03(\x0b\x32\x13.gangplan.v1.Solver\"x\n\x06Solver\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tavailable\x18\x02 \x01(\x08\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12,\n\x08\x66\x65\x61tures\x18\x05 \x03(\x0e\x32\x1a.gangplan.v1.SolverFeature\"\x18\n\x16GetCapabilitiesRequest\"\xeb\x02\n\x17GetCapabilitiesResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12+\n\x0e\x64\x65\x66\x61ult_policy\x18\x02 \x01(\x0b\x32\x13.gangplan.v1.Policy\x12\x38\n\x12\x64\x65\x66\x61ult_parameters\x18\x03 \x01(\x0b\x32\x1c.gangplan.v1.SolveParameters\x12\x0f\n\x07planned\x18\x04 \x03(\t\x12\x0f\n\x07methods\x18\x05 \x03(\t\x12\x1d\n\x15maximum_request_bytes\x18\x06 \x01(\x03\x12\x36\n\x13maximum_time_budget\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12 \n\x18maximum_concurrent_calls\x18\x08 \x01(\x05\x12\x11\n\tproposers\x18\t \x03(\t\x12*\n\x07presets\x18\n \x03(\x0b\x32\x19.gangplan.v1.PolicyPreset\"R\n\x0cPolicyPreset\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07purpose\x18\x02 \x01(\t\x12#\n\x06policy\x18\x03 \x01(\x0b\x32\x13.gangplan.v1.Policy*\x85\x02\n\rSolverFeature\x12\x1e\n\x1aSOLVER_FEATURE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SOLVER_FEATURE_INTEGER\x10\x01\x12\x1d\n\x19SOLVER_FEATURE_CONTINUOUS\x10\x02\x12\x1d\n\x19SOLVER_FEATURE_RELAXATION\x10\x03\x12\x1d\n\x19SOLVER_FEATURE_WARM_START\x10\x04\x12\x1d\n\x19SOLVER_FEATURE_TIME_LIMIT\x10\x05\x12\x1d\n\x19SOLVER_FEATURE_NODE_LIMIT\x10\x06\x12\x1d\n\x19SOLVER_FEATURE_REPEATABLE\x10\x07\x32\xf2\x06\n\x10PlacementService\x12J\n\tPlanRound\x12\x1d.gangplan.v1.PlanRoundRequest\x1a\x1e.gangplan.v1.PlanRoundResponse\x12R\n\x0bStreamRound\x12\x1f.gangplan.v1.StreamRoundRequest\x1a .gangplan.v1.StreamRoundResponse0\x01\x12S\n\x0cValidatePlan\x12 .gangplan.v1.ValidatePlanRequest\x1a!.gangplan.v1.ValidatePlanResponse\x12Y\n\x0e\x43heckAdmission\x12\".gangplan.v1.CheckAdmissionRequest\x1a#.gangplan.v1.CheckAdmissionResponse\x12M\n\nExplainJob\x12\x1e.gangplan.v1.ExplainJobRequest\x1a\x1f.gangplan.v1.ExplainJobResponse\x12h\n\x13RecommendPlacements\x12\'.gangplan.v1.RecommendPlacementsRequest\x1a(.gangplan.v1.RecommendPlacementsResponse\x12\x41\n\x06WhatIf\x12\x1a.gangplan.v1.WhatIfRequest\x1a\x1b.gangplan.v1.WhatIfResponse\x12\x62\n\x11\x43omputeFairShares\x12%.gangplan.v1.ComputeFairSharesRequest\x1a&.gangplan.v1.ComputeFairSharesResponse\x12P\n\x0bListSolvers\x12\x1f.gangplan.v1.ListSolversRequest\x1a .gangplan.v1.ListSolversResponse\x12\\\n\x0fGetCapabilities\x12#.gangplan.v1.GetCapabilitiesRequest\x1a$.gangplan.v1.GetCapabilitiesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#gangplan/v1/placement_service.proto\x12\x0bgangplan.v1\x1a\x1bgangplan/v1/admission.proto\x1a\x19gangplan/v1/cluster.proto\x1a\x15gangplan/v1/job.proto\x1a\x1cgangplan/v1/parameters.proto\x1a\x16gangplan/v1/plan.proto\x1a\x18gangplan/v1/policy.proto\x1a\x19gangplan/v1/quality.proto\x1a\x17gangplan/v1/queue.proto\x1a\x17gangplan/v1/round.proto\x1a\x19gangplan/v1/verdict.proto\x1a\x1egoogle/protobuf/duration.proto\"n\n\x12StreamRoundRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x19\n\x0cresume_after\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0f\n\r_resume_after\"c\n\x13StreamRoundResponse\x12.\n\x06\x61nswer\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12\x0e\n\x06number\x18\x02 \x01(\x03\x12\x0c\n\x04last\x18\x03 \x01(\x08\"d\n\x13ValidatePlanRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x1f\n\x04plan\x18\x02 \x01(\x0b\x32\x11.gangplan.v1.Plan\"\xa2\x01\n\x14ValidatePlanResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12.\n\nviolations\x18\x02 \x03(\x0b\x32\x1a.gangplan.v1.PlanViolation\x12\x16\n\tobjective\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12%\n\x05terms\x18\x04 \x03(\x0b\x32\x16.gangplan.v1.TermValueB\x0c\n\n_objective\"?\n\rPlanViolation\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"o\n\x11\x45xplainJobRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x1f\n\x04plan\x18\x03 \x01(\x0b\x32\x11.gangplan.v1.Plan\"\xc4\x01\n\x12\x45xplainJobResponse\x12%\n\x07verdict\x18\x01 \x01(\x0b\x32\x14.gangplan.v1.Verdict\x12#\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x13.gangplan.v1.Action\x12\x31\n\x0c\x61lternatives\x18\x03 \x03(\x0b\x32\x1b.gangplan.v1.Recommendation\x12\x13\n\x06margin\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x05 \x01(\tB\t\n\x07_margin\"\x90\x01\n\x1aRecommendPlacementsRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x19\n\x11without_evictions\x18\x04 \x01(\x08\x42\x08\n\x06_limit\"\xa4\x01\n\x1bRecommendPlacementsResponse\x12\x34\n\x0frecommendations\x18\x01 \x03(\x0b\x32\x1b.gangplan.v1.Recommendation\x12%\n\x07verdict\x18\x02 \x01(\x0b\x32\x14.gangplan.v1.Verdict\x12\x15\n\rvalue_without\x18\x03 \x01(\x01\x12\x11\n\tcut_short\x18\x04 \x01(\x08\"\xed\x01\n\x0eRecommendation\x12.\n\nplacements\x18\x01 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x12\n\nthroughput\x18\x03 \x01(\x01\x12\r\n\x05scope\x18\x04 \x01(\t\x12%\n\x05terms\x18\x05 \x03(\x0b\x32\x16.gangplan.v1.TermValue\x12\x0f\n\x07\x65victed\x18\x06 \x03(\t\x12\x0f\n\x07present\x18\x07 \x01(\x08\x12\x0f\n\x07message\x18\x08 \x01(\t\x12\x1f\n\x04plan\x18\t \x01(\x0b\x32\x11.gangplan.v1.Plan\"d\n\rWhatIfRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12%\n\x05\x65\x64its\x18\x02 \x03(\x0b\x32\x16.gangplan.v1.RoundEdit\"\xb5\x01\n\tRoundEdit\x12\x15\n\x0bremove_node\x18\x01 \x01(\tH\x00\x12\x14\n\nremove_job\x18\x02 \x01(\tH\x00\x12#\n\x07\x61\x64\x64_job\x18\x03 \x01(\x0b\x32\x10.gangplan.v1.JobH\x00\x12%\n\x08\x61\x64\x64_node\x18\x04 \x01(\x0b\x32\x11.gangplan.v1.NodeH\x00\x12\'\n\tset_queue\x18\x05 \x01(\x0b\x32\x12.gangplan.v1.QueueH\x00\x42\x06\n\x04\x65\x64it\"\xa4\x01\n\x0eWhatIfResponse\x12.\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12-\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x1e.gangplan.v1.PlanRoundResponse\x12\x15\n\raffected_jobs\x18\x03 \x03(\t\x12\x1c\n\x14objective_difference\x18\x04 \x01(\x01\"H\n\x18\x43omputeFairSharesRequest\x12,\n\x05round\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\"\xc4\x02\n\x19\x43omputeFairSharesResponse\x12\'\n\x04jobs\x18\x01 \x03(\x0b\x32\x19.gangplan.v1.JobFairShare\x12+\n\x06queues\x18\x02 \x03(\x0b\x32\x1b.gangplan.v1.QueueFairShare\x12_\n\x16usable_devices_by_type\x18\x03 \x03(\x0b\x32?.gangplan.v1.ComputeFairSharesResponse.UsableDevicesByTypeEntry\x12\x34\n\x0b\x64\x65\x66initions\x18\x04 \x03(\x0b\x32\x1f.gangplan.v1.FairnessDefinition\x1a:\n\x18UsableDevicesByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\xee\x02\n\x0cJobFairShare\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x45\n\x0f\x64\x65vices_by_type\x18\x02 \x03(\x0b\x32,.gangplan.v1.JobFairShare.DevicesByTypeEntry\x12\x1b\n\x13isolated_throughput\x18\x03 \x01(\x01\x12\x16\n\x0e\x66\x61irness_ratio\x18\x04 \x01(\x01\x12\r\n\x05queue\x18\x05 \x01(\t\x12\r\n\x05share\x18\x06 \x01(\x01\x12\x18\n\x10\x65ntitled_devices\x18\x07 \x01(\x01\x12\x19\n\x11\x64\x65vice_time_ratio\x18\x08 \x01(\x01\x12\x18\n\x10\x65qual_throughput\x18\t \x01(\x01\x12\"\n\x1a\x65\x66\x66\x65\x63tive_throughput_ratio\x18\n \x01(\x01\x12\x0e\n\x06weight\x18\x0b \x01(\x01\x1a\x34\n\x12\x44\x65vicesByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"V\n\x0eQueueFairShare\x12\r\n\x05queue\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\x01\x12\x0f\n\x07\x64\x65vices\x18\x03 \x01(\x01\x12\x15\n\rservice_ratio\x18\x04 \x01(\x01\"C\n\x12\x46\x61irnessDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x66ormula\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\"\x14\n\x12ListSolversRequest\";\n\x13ListSolversResponse\x12$\n\x07solvers\x18\x01 \x03(\x0b\x32\x13.gangplan.v1.Solver\"x\n\x06Solver\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tavailable\x18\x02 \x01(\x08\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12,\n\x08\x66\x65\x61tures\x18\x05 \x03(\x0e\x32\x1a.gangplan.v1.SolverFeature\"\x18\n\x16GetCapabilitiesRequest\"\xeb\x02\n\x17GetCapabilitiesResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12+\n\x0e\x64\x65\x66\x61ult_policy\x18\x02 \x01(\x0b\x32\x13.gangplan.v1.Policy\x12\x38\n\x12\x64\x65\x66\x61ult_parameters\x18\x03 \x01(\x0b\x32\x1c.gangplan.v1.SolveParameters\x12\x0f\n\x07planned\x18\x04 \x03(\t\x12\x0f\n\x07methods\x18\x05 \x03(\t\x12\x1d\n\x15maximum_request_bytes\x18\x06 \x01(\x03\x12\x36\n\x13maximum_time_budget\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12 \n\x18maximum_concurrent_calls\x18\x08 \x01(\x05\x12\x11\n\tproposers\x18\t \x03(\t\x12*\n\x07presets\x18\n \x03(\x0b\x32\x19.gangplan.v1.PolicyPreset\"R\n\x0cPolicyPreset\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07purpose\x18\x02 \x01(\t\x12#\n\x06policy\x18\x03 \x01(\x0b\x32\x13.gangplan.v1.Policy*\x85\x02\n\rSolverFeature\x12\x1e\n\x1aSOLVER_FEATURE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SOLVER_FEATURE_INTEGER\x10\x01\x12\x1d\n\x19SOLVER_FEATURE_CONTINUOUS\x10\x02\x12\x1d\n\x19SOLVER_FEATURE_RELAXATION\x10\x03\x12\x1d\n\x19SOLVER_FEATURE_WARM_START\x10\x04\x12\x1d\n\x19SOLVER_FEATURE_TIME_LIMIT\x10\x05\x12\x1d\n\x19SOLVER_FEATURE_NODE_LIMIT\x10\x06\x12\x1d\n\x19SOLVER_FEATURE_REPEATABLE\x10\x07\x32\xf2\x06\n\x10PlacementService\x12J\n\tPlanRound\x12\x1d.gangplan.v1.PlanRoundRequest\x1a\x1e.gangplan.v1.PlanRoundResponse\x12R\n\x0bStreamRound\x12\x1f.gangplan.v1.StreamRoundRequest\x1a .gangplan.v1.StreamRoundResponse0\x01\x12S\n\x0cValidatePlan\x12 .gangplan.v1.ValidatePlanRequest\x1a!.gangplan.v1.ValidatePlanResponse\x12Y\n\x0e\x43heckAdmission\x12\".gangplan.v1.CheckAdmissionRequest\x1a#.gangplan.v1.CheckAdmissionResponse\x12M\n\nExplainJob\x12\x1e.gangplan.v1.ExplainJobRequest\x1a\x1f.gangplan.v1.ExplainJobResponse\x12h\n\x13RecommendPlacements\x12\'.gangplan.v1.RecommendPlacementsRequest\x1a(.gangplan.v1.RecommendPlacementsResponse\x12\x41\n\x06WhatIf\x12\x1a.gangplan.v1.WhatIfRequest\x1a\x1b.gangplan.v1.WhatIfResponse\x12\x62\n\x11\x43omputeFairShares\x12%.gangplan.v1.ComputeFairSharesRequest\x1a&.gangplan.v1.ComputeFairSharesResponse\x12P\n\x0bListSolvers\x12\x1f.gangplan.v1.ListSolversRequest\x1a .gangplan.v1.ListSolversResponse\x12\\\n\x0fGetCapabilities\x12#.gangplan.v1.GetCapabilitiesRequest\x1a$.gangplan.v1.GetCapabilitiesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gangplan.v1.placement_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_COMPUTEFAIRSHARESRESPONSE_USABLEDEVICESBYTYPEENTRY']._loaded_options = None
+  _globals['_COMPUTEFAIRSHARESRESPONSE_USABLEDEVICESBYTYPEENTRY']._serialized_options = b'8\001'
   _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._loaded_options = None
   _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_options = b'8\001'
-  _globals['_SOLVERFEATURE']._serialized_start=2825
-  _globals['_SOLVERFEATURE']._serialized_end=3086
+  _globals['_SOLVERFEATURE']._serialized_start=3820
+  _globals['_SOLVERFEATURE']._serialized_end=4081
   _globals['_STREAMROUNDREQUEST']._serialized_start=347
   _globals['_STREAMROUNDREQUEST']._serialized_end=457
   _globals['_STREAMROUNDRESPONSE']._serialized_start=459
@@ -57,41 +59,47 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PLANVIOLATION']._serialized_start=827
   _globals['_PLANVIOLATION']._serialized_end=890
   _globals['_EXPLAINJOBREQUEST']._serialized_start=892
-  _globals['_EXPLAINJOBREQUEST']._serialized_end=970
-  _globals['_EXPLAINJOBRESPONSE']._serialized_start=972
-  _globals['_EXPLAINJOBRESPONSE']._serialized_end=1031
-  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_start=1033
-  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_end=1150
-  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_start=1152
-  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_end=1235
-  _globals['_RECOMMENDATION']._serialized_start=1237
-  _globals['_RECOMMENDATION']._serialized_end=1336
-  _globals['_WHATIFREQUEST']._serialized_start=1338
-  _globals['_WHATIFREQUEST']._serialized_end=1438
-  _globals['_ROUNDEDIT']._serialized_start=1441
-  _globals['_ROUNDEDIT']._serialized_end=1622
-  _globals['_WHATIFRESPONSE']._serialized_start=1625
-  _globals['_WHATIFRESPONSE']._serialized_end=1789
-  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_start=1791
-  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_end=1863
-  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_start=1865
-  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_end=1933
-  _globals['_JOBFAIRSHARE']._serialized_start=1936
-  _globals['_JOBFAIRSHARE']._serialized_end=2141
-  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_start=2089
-  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_end=2141
-  _globals['_LISTSOLVERSREQUEST']._serialized_start=2143
-  _globals['_LISTSOLVERSREQUEST']._serialized_end=2163
-  _globals['_LISTSOLVERSRESPONSE']._serialized_start=2165
-  _globals['_LISTSOLVERSRESPONSE']._serialized_end=2224
-  _globals['_SOLVER']._serialized_start=2226
-  _globals['_SOLVER']._serialized_end=2346
-  _globals['_GETCAPABILITIESREQUEST']._serialized_start=2348
-  _globals['_GETCAPABILITIESREQUEST']._serialized_end=2372
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_start=2375
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=2738
-  _globals['_POLICYPRESET']._serialized_start=2740
-  _globals['_POLICYPRESET']._serialized_end=2822
-  _globals['_PLACEMENTSERVICE']._serialized_start=3089
-  _globals['_PLACEMENTSERVICE']._serialized_end=3971
+  _globals['_EXPLAINJOBREQUEST']._serialized_end=1003
+  _globals['_EXPLAINJOBRESPONSE']._serialized_start=1006
+  _globals['_EXPLAINJOBRESPONSE']._serialized_end=1202
+  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_start=1205
+  _globals['_RECOMMENDPLACEMENTSREQUEST']._serialized_end=1349
+  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_start=1352
+  _globals['_RECOMMENDPLACEMENTSRESPONSE']._serialized_end=1516
+  _globals['_RECOMMENDATION']._serialized_start=1519
+  _globals['_RECOMMENDATION']._serialized_end=1756
+  _globals['_WHATIFREQUEST']._serialized_start=1758
+  _globals['_WHATIFREQUEST']._serialized_end=1858
+  _globals['_ROUNDEDIT']._serialized_start=1861
+  _globals['_ROUNDEDIT']._serialized_end=2042
+  _globals['_WHATIFRESPONSE']._serialized_start=2045
+  _globals['_WHATIFRESPONSE']._serialized_end=2209
+  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_start=2211
+  _globals['_COMPUTEFAIRSHARESREQUEST']._serialized_end=2283
+  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_start=2286
+  _globals['_COMPUTEFAIRSHARESRESPONSE']._serialized_end=2610
+  _globals['_COMPUTEFAIRSHARESRESPONSE_USABLEDEVICESBYTYPEENTRY']._serialized_start=2552
+  _globals['_COMPUTEFAIRSHARESRESPONSE_USABLEDEVICESBYTYPEENTRY']._serialized_end=2610
+  _globals['_JOBFAIRSHARE']._serialized_start=2613
+  _globals['_JOBFAIRSHARE']._serialized_end=2979
+  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_start=2927
+  _globals['_JOBFAIRSHARE_DEVICESBYTYPEENTRY']._serialized_end=2979
+  _globals['_QUEUEFAIRSHARE']._serialized_start=2981
+  _globals['_QUEUEFAIRSHARE']._serialized_end=3067
+  _globals['_FAIRNESSDEFINITION']._serialized_start=3069
+  _globals['_FAIRNESSDEFINITION']._serialized_end=3136
+  _globals['_LISTSOLVERSREQUEST']._serialized_start=3138
+  _globals['_LISTSOLVERSREQUEST']._serialized_end=3158
+  _globals['_LISTSOLVERSRESPONSE']._serialized_start=3160
+  _globals['_LISTSOLVERSRESPONSE']._serialized_end=3219
+  _globals['_SOLVER']._serialized_start=3221
+  _globals['_SOLVER']._serialized_end=3341
+  _globals['_GETCAPABILITIESREQUEST']._serialized_start=3343
+  _globals['_GETCAPABILITIESREQUEST']._serialized_end=3367
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_start=3370
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=3733
+  _globals['_POLICYPRESET']._serialized_start=3735
+  _globals['_POLICYPRESET']._serialized_end=3817
+  _globals['_PLACEMENTSERVICE']._serialized_start=4084
+  _globals['_PLACEMENTSERVICE']._serialized_end=4966
 # @@protoc_insertion_point(module_scope)

@@ -249,21 +249,27 @@ class ExplainJobRequest(_message.Message):
 
     ROUND_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Name of the job."""
     @_builtins.property
     def round(self) -> _round_pb2.PlanRoundRequest:
-        """The round."""
+        """The round, maybe on a session; not only validated."""
+
+    @_builtins.property
+    def plan(self) -> _plan_pb2.Plan:
+        """The plan that is explained. Unset: the round is planned first, in half of its time budget."""
 
     def __init__(
         self,
         *,
         round: _round_pb2.PlanRoundRequest | None = ...,
         job: _builtins.str = ...,
+        plan: _plan_pb2.Plan | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["round", b"round"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan", "round", b"round"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "round", b"round"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "plan", b"plan", "round", b"round"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -271,25 +277,49 @@ Global___ExplainJobRequest: _TypeAlias = ExplainJobRequest  # noqa: Y015
 
 @_typing.final
 class ExplainJobResponse(_message.Message):
-    """ExplainJobResponse says why the job waits."""
+    """ExplainJobResponse says why the job waits, or why it runs where it runs."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     VERDICT_FIELD_NUMBER: _builtins.int
+    ACTION_FIELD_NUMBER: _builtins.int
+    ALTERNATIVES_FIELD_NUMBER: _builtins.int
+    MARGIN_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    margin: _builtins.float
+    """What its place in the plan is worth more than the best of the others, in GPU-equivalents; below 0 where only moving there costs
+    nothing to whoever decides so. Unset: it waits, or there is no other.
+    """
+    message: _builtins.str
+    """All of it in a sentence."""
     @_builtins.property
     def verdict(self) -> _verdict_pb2.Verdict:
-        """The verdict with everything that could be found out."""
+        """Why it waits, with everything that could be found out. Unset: it has a place."""
+
+    @_builtins.property
+    def action(self) -> _plan_pb2.Action:
+        """What the plan does with it. Unset: it waits."""
+
+    @_builtins.property
+    def alternatives(self) -> _containers.RepeatedCompositeFieldContainer[Global___Recommendation]:
+        """Other places for it beside all else that the plan does, best first; where it waits, none without evictions."""
 
     def __init__(
         self,
         *,
         verdict: _verdict_pb2.Verdict | None = ...,
+        action: _plan_pb2.Action | None = ...,
+        alternatives: _abc.Iterable[Global___Recommendation] | None = ...,
+        margin: _builtins.float | None = ...,
+        message: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["verdict", b"verdict"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_margin", b"_margin", "action", b"action", "margin", b"margin", "verdict", b"verdict"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_margin", b"_margin", "action", b"action", "alternatives", b"alternatives", "margin", b"margin", "message", b"message", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__margin: _TypeAlias = _typing.Literal["margin"]  # noqa: Y015
+    _WhichOneofArgType__margin: _TypeAlias = _typing.Literal["_margin", b"_margin"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__margin) -> _WhichOneofReturnType__margin | None: ...
 
 Global___ExplainJobResponse: _TypeAlias = ExplainJobResponse  # noqa: Y015
 
@@ -302,13 +332,16 @@ class RecommendPlacementsRequest(_message.Message):
     ROUND_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    WITHOUT_EVICTIONS_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Name of the job."""
     limit: _builtins.int
-    """Most places to name. Unset: 10."""
+    """Most places to name, 1 to 100. Unset: 10."""
+    without_evictions: _builtins.bool
+    """True: only places that nobody has to leave."""
     @_builtins.property
     def round(self) -> _round_pb2.PlanRoundRequest:
-        """The round."""
+        """The round, maybe on a session; not only validated."""
 
     def __init__(
         self,
@@ -316,10 +349,11 @@ class RecommendPlacementsRequest(_message.Message):
         round: _round_pb2.PlanRoundRequest | None = ...,
         job: _builtins.str = ...,
         limit: _builtins.int | None = ...,
+        without_evictions: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "limit", b"limit", "round", b"round"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "job", b"job", "limit", b"limit", "round", b"round"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "job", b"job", "limit", b"limit", "round", b"round", "without_evictions", b"without_evictions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
     _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
@@ -334,18 +368,32 @@ class RecommendPlacementsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RECOMMENDATIONS_FIELD_NUMBER: _builtins.int
+    VERDICT_FIELD_NUMBER: _builtins.int
+    VALUE_WITHOUT_FIELD_NUMBER: _builtins.int
+    CUT_SHORT_FIELD_NUMBER: _builtins.int
+    value_without: _builtins.float
+    """Value of what all others do when the job does not run and nobody is moved, in GPU-equivalents: what places are compared with."""
+    cut_short: _builtins.bool
+    """True when time ran out before all places were looked at."""
     @_builtins.property
     def recommendations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Recommendation]:
-        """Best first."""
+        """Best first; none where there is no place."""
+
+    @_builtins.property
+    def verdict(self) -> _verdict_pb2.Verdict:
+        """Why there is no place. Unset when there is one."""
 
     def __init__(
         self,
         *,
         recommendations: _abc.Iterable[Global___Recommendation] | None = ...,
+        verdict: _verdict_pb2.Verdict | None = ...,
+        value_without: _builtins.float = ...,
+        cut_short: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["verdict", b"verdict"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["recommendations", b"recommendations"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cut_short", b"cut_short", "recommendations", b"recommendations", "value_without", b"value_without", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -360,13 +408,39 @@ class Recommendation(_message.Message):
     PLACEMENTS_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     THROUGHPUT_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    TERMS_FIELD_NUMBER: _builtins.int
+    EVICTED_FIELD_NUMBER: _builtins.int
+    PRESENT_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
     value: _builtins.float
-    """Worth in GPU-equivalents."""
+    """What the plan is worth more than the one in which the job does not run, in GPU-equivalents; costs and losses of those that leave are
+    counted.
+    """
     throughput: _builtins.float
     """Work units per second there."""
+    scope: _builtins.str
+    """Narrowest level that holds all its tasks."""
+    present: _builtins.bool
+    """True where it runs now."""
+    message: _builtins.str
+    """Why it is worth less than the best, or what makes it the best: a sentence with numbers."""
     @_builtins.property
     def placements(self) -> _containers.RepeatedCompositeFieldContainer[_job_pb2.TaskPlacement]:
         """Where."""
+
+    @_builtins.property
+    def terms(self) -> _containers.RepeatedCompositeFieldContainer[_quality_pb2.TermValue]:
+        """The value by term; contributions sum to it."""
+
+    @_builtins.property
+    def evicted(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Jobs that must leave, by name."""
+
+    @_builtins.property
+    def plan(self) -> _plan_pb2.Plan:
+        """The whole plan that does this and nothing else, verified."""
 
     def __init__(
         self,
@@ -374,10 +448,16 @@ class Recommendation(_message.Message):
         placements: _abc.Iterable[_job_pb2.TaskPlacement] | None = ...,
         value: _builtins.float = ...,
         throughput: _builtins.float = ...,
+        scope: _builtins.str = ...,
+        terms: _abc.Iterable[_quality_pb2.TermValue] | None = ...,
+        evicted: _abc.Iterable[_builtins.str] | None = ...,
+        present: _builtins.bool = ...,
+        message: _builtins.str = ...,
+        plan: _plan_pb2.Plan | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["placements", b"placements", "throughput", b"throughput", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["evicted", b"evicted", "message", b"message", "placements", b"placements", "plan", b"plan", "present", b"present", "scope", b"scope", "terms", b"terms", "throughput", b"throughput", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -508,7 +588,7 @@ class ComputeFairSharesRequest(_message.Message):
     ROUND_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def round(self) -> _round_pb2.PlanRoundRequest:
-        """The round."""
+        """The round, maybe on a session; not only validated."""
 
     def __init__(
         self,
@@ -529,19 +609,57 @@ class ComputeFairSharesResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class UsableDevicesByTypeEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     JOBS_FIELD_NUMBER: _builtins.int
+    QUEUES_FIELD_NUMBER: _builtins.int
+    USABLE_DEVICES_BY_TYPE_FIELD_NUMBER: _builtins.int
+    DEFINITIONS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobFairShare]:
         """One for each job, by name."""
+
+    @_builtins.property
+    def queues(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueFairShare]:
+        """One for each queue, by name."""
+
+    @_builtins.property
+    def usable_devices_by_type(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Usable devices by accelerator type: what is shared."""
+
+    @_builtins.property
+    def definitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___FairnessDefinition]:
+        """What each figure means and where that comes from."""
 
     def __init__(
         self,
         *,
         jobs: _abc.Iterable[Global___JobFairShare] | None = ...,
+        queues: _abc.Iterable[Global___QueueFairShare] | None = ...,
+        usable_devices_by_type: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        definitions: _abc.Iterable[Global___FairnessDefinition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["definitions", b"definitions", "jobs", b"jobs", "queues", b"queues", "usable_devices_by_type", b"usable_devices_by_type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -549,7 +667,7 @@ Global___ComputeFairSharesResponse: _TypeAlias = ComputeFairSharesResponse  # no
 
 @_typing.final
 class JobFairShare(_message.Message):
-    """JobFairShare is one job's fair share."""
+    """JobFairShare is one job's fair share. A job that may not start is owed nothing, and its ratios are 1."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -577,15 +695,36 @@ class JobFairShare(_message.Message):
     DEVICES_BY_TYPE_FIELD_NUMBER: _builtins.int
     ISOLATED_THROUGHPUT_FIELD_NUMBER: _builtins.int
     FAIRNESS_RATIO_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
+    SHARE_FIELD_NUMBER: _builtins.int
+    ENTITLED_DEVICES_FIELD_NUMBER: _builtins.int
+    DEVICE_TIME_RATIO_FIELD_NUMBER: _builtins.int
+    EQUAL_THROUGHPUT_FIELD_NUMBER: _builtins.int
+    EFFECTIVE_THROUGHPUT_RATIO_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Name of the job."""
     isolated_throughput: _builtins.float
     """Work units per second with its fair share alone."""
     fairness_ratio: _builtins.float
-    """Fairness ratio if it waits this round."""
+    """Finish-time fairness ratio if it waits this round, 1/4 to 8; 1 where age or work left is unknown."""
+    queue: _builtins.str
+    """Name of its queue. Empty: none."""
+    share: _builtins.float
+    """Fraction of the cluster that it is owed, down the tree of queues. Over all jobs they sum to 1."""
+    entitled_devices: _builtins.float
+    """Devices that it is owed: of the types that it may use, and no more than it asks for."""
+    device_time_ratio: _builtins.float
+    """Device time owed over device time received by the end of a round of waiting, 1/4 to 8; 1 where unknown."""
+    equal_throughput: _builtins.float
+    """Work units per second with an equal share of the time of every accelerator type."""
+    effective_throughput_ratio: _builtins.float
+    """Work that the equal share would have done over the work done, by the end of a round of waiting, 1/4 to 8; 1 where unknown."""
+    weight: _builtins.float
+    """Its weight in this round's objective under the policy's forms of fairness; the median job's is 1 where one form decides."""
     @_builtins.property
     def devices_by_type(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """Devices of its share by accelerator type."""
+        """Devices of its share by accelerator type. Over all jobs they sum to the usable devices of the type."""
 
     def __init__(
         self,
@@ -594,14 +733,85 @@ class JobFairShare(_message.Message):
         devices_by_type: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         isolated_throughput: _builtins.float = ...,
         fairness_ratio: _builtins.float = ...,
+        queue: _builtins.str = ...,
+        share: _builtins.float = ...,
+        entitled_devices: _builtins.float = ...,
+        device_time_ratio: _builtins.float = ...,
+        equal_throughput: _builtins.float = ...,
+        effective_throughput_ratio: _builtins.float = ...,
+        weight: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices_by_type", b"devices_by_type", "fairness_ratio", b"fairness_ratio", "isolated_throughput", b"isolated_throughput", "job", b"job"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["device_time_ratio", b"device_time_ratio", "devices_by_type", b"devices_by_type", "effective_throughput_ratio", b"effective_throughput_ratio", "entitled_devices", b"entitled_devices", "equal_throughput", b"equal_throughput", "fairness_ratio", b"fairness_ratio", "isolated_throughput", b"isolated_throughput", "job", b"job", "queue", b"queue", "share", b"share", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___JobFairShare: _TypeAlias = JobFairShare  # noqa: Y015
+
+@_typing.final
+class QueueFairShare(_message.Message):
+    """QueueFairShare is what one queue is owed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUEUE_FIELD_NUMBER: _builtins.int
+    SHARE_FIELD_NUMBER: _builtins.int
+    DEVICES_FIELD_NUMBER: _builtins.int
+    SERVICE_RATIO_FIELD_NUMBER: _builtins.int
+    queue: _builtins.str
+    """Name of the queue."""
+    share: _builtins.float
+    """Fraction of the cluster that the jobs in it and below are owed together; 0 without any."""
+    devices: _builtins.float
+    """The same in devices of any type."""
+    service_ratio: _builtins.float
+    """Share owed over share received, multiplied down the tree, 1/4 to 8; 1 where unknown."""
+    def __init__(
+        self,
+        *,
+        queue: _builtins.str = ...,
+        share: _builtins.float = ...,
+        devices: _builtins.float = ...,
+        service_ratio: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "queue", b"queue", "service_ratio", b"service_ratio", "share", b"share"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueueFairShare: _TypeAlias = QueueFairShare  # noqa: Y015
+
+@_typing.final
+class FairnessDefinition(_message.Message):
+    """FairnessDefinition says what a figure means."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    FORMULA_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Name of the field, e.g. fairness_ratio."""
+    formula: _builtins.str
+    """The formula."""
+    source: _builtins.str
+    """Where it comes from."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        formula: _builtins.str = ...,
+        source: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["formula", b"formula", "name", b"name", "source", b"source"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FairnessDefinition: _TypeAlias = FairnessDefinition  # noqa: Y015
 
 @_typing.final
 class ListSolversRequest(_message.Message):

@@ -131,14 +131,16 @@ class PlacementServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExplainJob(self, request, context):
-        """ExplainJob says at length why one job waits and what would let it start. UNIMPLEMENTED.
+        """ExplainJob says at length why one job waits and what would let it start, or why it runs where it runs and what the next best place
+        is. It changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RecommendPlacements(self, request, context):
-        """RecommendPlacements ranks the places for one job, all else staying as it is. UNIMPLEMENTED.
+        """RecommendPlacements ranks the places for one job, all that runs staying as it is but for those that must leave. Every place is a
+        verified plan. It changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -153,7 +155,7 @@ class PlacementServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ComputeFairShares(self, request, context):
-        """ComputeFairShares gives each job's fair share and fairness ratio; pure. UNIMPLEMENTED.
+        """ComputeFairShares gives what each job and queue is owed, and each job's fairness ratios; pure.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

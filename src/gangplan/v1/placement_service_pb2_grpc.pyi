@@ -56,15 +56,19 @@ class PlacementServiceStub:
     neither. It changes nothing.
     """
     ExplainJob: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.ExplainJobRequest, _placement_service_pb2.ExplainJobResponse]
-    """ExplainJob says at length why one job waits and what would let it start. UNIMPLEMENTED."""
+    """ExplainJob says at length why one job waits and what would let it start, or why it runs where it runs and what the next best place
+    is. It changes nothing.
+    """
     RecommendPlacements: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.RecommendPlacementsRequest, _placement_service_pb2.RecommendPlacementsResponse]
-    """RecommendPlacements ranks the places for one job, all else staying as it is. UNIMPLEMENTED."""
+    """RecommendPlacements ranks the places for one job, all that runs staying as it is but for those that must leave. Every place is a
+    verified plan. It changes nothing.
+    """
     WhatIf: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.WhatIfRequest, _placement_service_pb2.WhatIfResponse]
     """WhatIf plans a round with and without edits and answers with both plans and who is affected. It changes nothing. Each plan gets
     half of the time budget.
     """
     ComputeFairShares: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.ComputeFairSharesRequest, _placement_service_pb2.ComputeFairSharesResponse]
-    """ComputeFairShares gives each job's fair share and fairness ratio; pure. UNIMPLEMENTED."""
+    """ComputeFairShares gives what each job and queue is owed, and each job's fairness ratios; pure."""
     ListSolvers: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.ListSolversRequest, _placement_service_pb2.ListSolversResponse]
     """ListSolvers lists the solver backends, those that cannot be used here with the reason."""
     GetCapabilities: _grpc.UnaryUnaryMultiCallable[_placement_service_pb2.GetCapabilitiesRequest, _placement_service_pb2.GetCapabilitiesResponse]
@@ -96,15 +100,19 @@ class PlacementServiceAsyncStub(PlacementServiceStub):
     neither. It changes nothing.
     """
     ExplainJob: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ExplainJobRequest, _placement_service_pb2.ExplainJobResponse]  # type: ignore[assignment]
-    """ExplainJob says at length why one job waits and what would let it start. UNIMPLEMENTED."""
+    """ExplainJob says at length why one job waits and what would let it start, or why it runs where it runs and what the next best place
+    is. It changes nothing.
+    """
     RecommendPlacements: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.RecommendPlacementsRequest, _placement_service_pb2.RecommendPlacementsResponse]  # type: ignore[assignment]
-    """RecommendPlacements ranks the places for one job, all else staying as it is. UNIMPLEMENTED."""
+    """RecommendPlacements ranks the places for one job, all that runs staying as it is but for those that must leave. Every place is a
+    verified plan. It changes nothing.
+    """
     WhatIf: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.WhatIfRequest, _placement_service_pb2.WhatIfResponse]  # type: ignore[assignment]
     """WhatIf plans a round with and without edits and answers with both plans and who is affected. It changes nothing. Each plan gets
     half of the time budget.
     """
     ComputeFairShares: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ComputeFairSharesRequest, _placement_service_pb2.ComputeFairSharesResponse]  # type: ignore[assignment]
-    """ComputeFairShares gives each job's fair share and fairness ratio; pure. UNIMPLEMENTED."""
+    """ComputeFairShares gives what each job and queue is owed, and each job's fairness ratios; pure."""
     ListSolvers: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.ListSolversRequest, _placement_service_pb2.ListSolversResponse]  # type: ignore[assignment]
     """ListSolvers lists the solver backends, those that cannot be used here with the reason."""
     GetCapabilities: _aio.UnaryUnaryMultiCallable[_placement_service_pb2.GetCapabilitiesRequest, _placement_service_pb2.GetCapabilitiesResponse]  # type: ignore[assignment]
@@ -163,7 +171,9 @@ class PlacementServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _placement_service_pb2.ExplainJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_placement_service_pb2.ExplainJobResponse, _abc.Awaitable[_placement_service_pb2.ExplainJobResponse]]:
-        """ExplainJob says at length why one job waits and what would let it start. UNIMPLEMENTED."""
+        """ExplainJob says at length why one job waits and what would let it start, or why it runs where it runs and what the next best place
+        is. It changes nothing.
+        """
 
     @_abc_1.abstractmethod
     def RecommendPlacements(
@@ -171,7 +181,9 @@ class PlacementServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _placement_service_pb2.RecommendPlacementsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_placement_service_pb2.RecommendPlacementsResponse, _abc.Awaitable[_placement_service_pb2.RecommendPlacementsResponse]]:
-        """RecommendPlacements ranks the places for one job, all else staying as it is. UNIMPLEMENTED."""
+        """RecommendPlacements ranks the places for one job, all that runs staying as it is but for those that must leave. Every place is a
+        verified plan. It changes nothing.
+        """
 
     @_abc_1.abstractmethod
     def WhatIf(
@@ -189,7 +201,7 @@ class PlacementServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _placement_service_pb2.ComputeFairSharesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_placement_service_pb2.ComputeFairSharesResponse, _abc.Awaitable[_placement_service_pb2.ComputeFairSharesResponse]]:
-        """ComputeFairShares gives each job's fair share and fairness ratio; pure. UNIMPLEMENTED."""
+        """ComputeFairShares gives what each job and queue is owed, and each job's fairness ratios; pure."""
 
     @_abc_1.abstractmethod
     def ListSolvers(

@@ -104,11 +104,15 @@ class Verdict(_message.Message):
     """For NOT_CHOSEN: how much worse the plan would be at least with this job placed, in GPU-equivalents. Unset: unknown."""
     @_builtins.property
     def conflict_set(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of constraints, jobs and queues that together exclude it. Not filled yet."""
+        """What together excludes it, as `KIND:NAME`: `job:train-3`, `queue:team-a`, `node:n7`, `gate:HELD`. Without any one of these it
+        would no longer be so by the same reason. Only in answers of ExplainJob.
+        """
 
     @_builtins.property
     def counterfactuals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Counterfactual]:
-        """What would let it start. Not filled yet."""
+        """What would let it start, each tried: with this change alone there is a verified plan in which it starts. Only in answers of
+        ExplainJob.
+        """
 
     @_builtins.property
     def earliest_start(self) -> _timestamp_pb2.Timestamp:
@@ -162,6 +166,8 @@ class Counterfactual(_message.Message):
     AMOUNT_FIELD_NUMBER: _builtins.int
     LEVEL_FIELD_NUMBER: _builtins.int
     JOBS_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
     message: _builtins.str
     """One sentence for people, e.g. `fits with 3 more devices in one rack`."""
     resource: _builtins.str
@@ -170,9 +176,15 @@ class Counterfactual(_message.Message):
     """How much more."""
     level: _builtins.str
     """Level in one domain of which it would be. Empty: anywhere."""
+    queue: _builtins.str
+    """Queue whose limit would be higher by the amount. Empty: none."""
     @_builtins.property
     def jobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Jobs that would have to end."""
+
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes that would be open, or free for it again. Empty: none."""
 
     def __init__(
         self,
@@ -182,10 +194,12 @@ class Counterfactual(_message.Message):
         amount: _builtins.int = ...,
         level: _builtins.str = ...,
         jobs: _abc.Iterable[_builtins.str] | None = ...,
+        queue: _builtins.str = ...,
+        nodes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "jobs", b"jobs", "level", b"level", "message", b"message", "resource", b"resource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "jobs", b"jobs", "level", b"level", "message", b"message", "nodes", b"nodes", "queue", b"queue", "resource", b"resource"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
