@@ -20,14 +20,15 @@ SCENARIOS = sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml"))
 
 
 def free_of_contradictions(job: Job) -> Job:
-    """No run is longer than the job's life, no checkpoint older than its run; quantiles, too, say something."""
+    """No run is longer than the job's life, no checkpoint older than its run; nothing waits for the past."""
     quantiles = job.left_quantiles
     if quantiles is not None and not any(quantiles.values):
         quantiles = None
     running = job.running
     if running is not None:
         running = Running(running.placements, stopping=running.stopping)
-    return replace(job, disrupted_at=(), left_quantiles=quantiles, running=running)
+    gate = replace(job.gate, not_before=None)
+    return replace(job, disrupted_at=(), left_quantiles=quantiles, running=running, gate=gate)
 
 
 def sayable(round_: Round) -> Round:

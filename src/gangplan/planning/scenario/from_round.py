@@ -233,7 +233,7 @@ def _job(job: Job, now: float, promise: Reservation | None) -> dict[str, Any]:
         "fair_finish_age": job.fair_finish_age,
         "received": job.service_received_device_seconds,
         "deadline": _since(job.deadline, now),
-        "not_before": _since(gate.not_before, now),
+        "not_before": _ahead(gate.not_before, now),
     }
     part |= tasks
     part |= {name: False for name, value in may.items() if not value}
@@ -241,7 +241,7 @@ def _job(job: Job, now: float, promise: Reservation | None) -> dict[str, Any]:
     if running is not None:
         since = None if running.started_at is None else now - running.started_at
         since = _at_most(since, None if job.submit_time is None else now - job.submit_time)
-        known = {
+        run: dict[str, Any] = {
             "where": _where(running.placements, groups),
             "since": since,
             "checkpoint": _at_most(running.checkpoint_age_seconds, since),
@@ -249,15 +249,15 @@ def _job(job: Job, now: float, promise: Reservation | None) -> dict[str, Any]:
             "minimum_run": _ahead(running.minimum_run_until, now),
             "stopping": running.stopping or None,
         }
-        part["running"] = {name: value for name, value in known.items() if value is not None}
+        part["running"] = {name: value for name, value in run.items() if value is not None}
     if promise is not None:
-        known = {
+        promised: dict[str, Any] = {
             "where": _where(promise.placements, groups) if promise.placements else None,
             "domain": promise.domain,
             "by": promise.latest_start - now,
             "until": promise.expires_at - now,
         }
-        part["promised"] = {name: value for name, value in known.items() if value is not None}
+        part["promised"] = {name: value for name, value in promised.items() if value is not None}
     return part
 
 

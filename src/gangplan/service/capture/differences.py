@@ -109,7 +109,7 @@ def _fields(subject: str, before: Any, after: Any) -> Iterator[str]:
     if not dataclasses.is_dataclass(before) or type(before) is not type(after):
         yield f"{subject}: {_short(before)} / {_short(after)}"
         return
-    if isinstance(before, Job):
+    if isinstance(before, Job) and isinstance(after, Job):
         before, after = _in_order(before), _in_order(after)
     parts = [
         f"{field.name} {_short(a)} / {_short(b)}"
