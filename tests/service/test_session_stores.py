@@ -15,7 +15,7 @@ from gangplan.domain.plan import ActionKind
 from gangplan.errors import SessionStoreError
 from gangplan.service.sessions.content import Change, Content, Item, Kind
 from gangplan.service.sessions.encoded import decode, encode
-from gangplan.service.sessions.in_flight import InFlight, Outcome, waits
+from gangplan.service.sessions.in_flight import InFlight, Outcome, pending, waits
 from gangplan.service.sessions.record import MOST_SETTLED, Applied, Carried, Record
 from gangplan.service.sessions.sqlite_store import SqliteStore
 from gangplan.service.sessions.store import MOST_ANSWERS, Answer, MemoryStore, SessionStore
@@ -182,6 +182,6 @@ def test_a_long_report_is_known_again_and_so_is_what_somebody_waits_for() -> Non
     after = record.with_outcomes(Change(), report)
     assert after.in_flight == (late,)
     assert after.settled == {"p1/stop": Outcome.REFUSED, **report}
-    assert waits(late, after.in_flight, after.settled)
+    assert waits(late, pending(after.in_flight), after.settled)
     last = replace(after, in_flight=()).with_outcomes(Change(), {})
     assert len(last.settled) == MOST_SETTLED

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.domain.job import Job, Running, TaskPlacement
 from gangplan.domain.plan import ActionKind
 from gangplan.domain.round import Round
-from gangplan.service.sessions.in_flight import InFlight, waits
+from gangplan.service.sessions.in_flight import InFlight, pending, waits
 from gangplan.service.sessions.record import Record
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_running import read_placements
 from gangplan.v1 import plan_pb2
+
+_READ_IN_MEMORY = 32_768
+"""Actions in flight of all sessions together that are not read anew each round."""
 
 
 def under_way(round_: Round, record: Record) -> Round:
@@ -31,9 +35,10 @@ def under_way(round_: Round, record: Record) -> Round:
     jobs = {job.name: job for job in round_.jobs}
     nodes = {node.name: node for node in round_.cluster.nodes}
     holders = _Holders(jobs.values())
+    still = pending(entries)
     for entry in entries:
         job = jobs.get(entry.job)
-        after = None if job is None else _after(job, entry, blocked=waits(entry, entries, record.settled))
+        after = None if job is None else _after(job, entry, blocked=waits(entry, still, record.settled))
         if job is None or after is None:
             continue
         if after.running is not job.running and not (_has_devices(after, nodes) and holders.free(after)):
@@ -60,8 +65,7 @@ def _after(job: Job, entry: InFlight, *, blocked: bool) -> Job | None:
 
 
 def _is_chosen(entry: InFlight) -> bool:
-    forced = plan_pb2.Action.FromString(entry.action).forced_reason
-    return forced == plan_pb2.FORCED_REASON_UNSPECIFIED
+    return _read(entry.action)[1]
 
 
 def _started(entry: InFlight) -> Running:
@@ -70,7 +74,15 @@ def _started(entry: InFlight) -> Running:
 
 def placements_of(entry: InFlight) -> tuple[TaskPlacement, ...]:
     """Where an action in flight leads."""
-    return read_placements(plan_pb2.Action.FromString(entry.action).placements, "", None, Fields())
+    return _read(entry.action)[0]
+
+
+@lru_cache(_READ_IN_MEMORY)
+def _read(action: bytes) -> tuple[tuple[TaskPlacement, ...], bool]:
+    """The placements of an encoded action, and whether it was chosen; read once, not round after round."""
+    message = plan_pb2.Action.FromString(action)
+    placements = read_placements(message.placements, "", None, Fields())
+    return placements, message.forced_reason == plan_pb2.FORCED_REASON_UNSPECIFIED
 
 
 def _has_devices(job: Job, nodes: dict[str, Node]) -> bool:

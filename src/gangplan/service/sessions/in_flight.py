@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -99,10 +99,20 @@ def _settled(entries: Sequence[InFlight], position: int, outcome: Outcome) -> It
             yield entry
 
 
-def waits(entry: InFlight, entries: Iterable[InFlight], settled: Mapping[str, Outcome]) -> bool:
-    """Whether a stop that ``entry`` depends on has not happened yet, or came to nothing."""
-    pending = {other.name for other in entries if not other.stopped}
-    return any(name in pending or settled.get(name) in _CAME_TO_NOTHING for name in entry.depends_on)
+def pending(entries: Iterable[InFlight]) -> frozenset[str]:
+    """Ids in the session of those whose stop has not happened yet."""
+    return frozenset(entry.name for entry in entries if not entry.stopped)
+
+
+def waits(entry: InFlight, still: Collection[str], settled: Mapping[str, Outcome]) -> bool:
+    """Whether a stop that ``entry`` depends on has not happened yet, or came to nothing.
+
+    Args:
+        entry: an action in flight.
+        still: of all that are in flight, what :func:`pending` says.
+        settled: outcomes of the others.
+    """
+    return any(name in still or settled.get(name) in _CAME_TO_NOTHING for name in entry.depends_on)
 
 
 def overtaken(entries: Iterable[InFlight], before: Content, after: Content) -> frozenset[str]:
