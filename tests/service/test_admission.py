@@ -149,6 +149,50 @@ async def test_calls_about_one_thing_run_one_after_the_other_and_hold_up_nobody_
     assert (admission.running, admission.waiting) == (0, 0)
 
 
+async def held(admission: Admission, seconds: float, kind: str) -> None:
+    """Let the admission see how long work of a kind takes."""
+    slot = await admission.enter(kind=kind, left=10.0)
+    await asyncio.sleep(seconds)
+    slot.release()
+
+
+async def test_a_call_whose_slot_would_come_too_late_is_refused_at_once() -> None:
+    admission = Admission(slots=1, queue=10)
+    await held(admission, 0.2, "large")
+    first = await admission.enter(kind="large", left=1.0)
+    second = asyncio.ensure_future(admission.enter(kind="large", left=1.0))  # waits for about 0.2 s
+    await asyncio.sleep(0)
+    assert not second.done()
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(OverloadedError) as refused:  # needs 0.2 s of its 0.25, and the two before it 0.4
+        await admission.enter(kind="large", left=0.25)
+    assert asyncio.get_running_loop().time() - began < 0.1
+    assert refused.value.retry_after_seconds > 0
+    assert admission.waiting == 1
+    first.release()
+    (await second).release()
+
+
+async def test_a_newcomer_does_not_make_others_late() -> None:
+    admission = Admission(slots=1, queue=10)
+    await held(admission, 0.1, "small")
+    first = await admission.enter(caller="greedy", kind="small", left=1.0)
+    patient = asyncio.ensure_future(admission.enter(caller="greedy", kind="small", left=0.3))
+    await asyncio.sleep(0)
+    others = [
+        asyncio.ensure_future(admission.enter(caller=f"c{n}", kind="small", left=0.9)) for n in range(6)
+    ]
+    done, waiting = await asyncio.wait({patient, *others}, timeout=0.02)
+    assert done  # it is the others' turn before the patient one's second: all of them would be too many
+    assert all(isinstance(each.exception(), OverloadedError) for each in done)
+    assert patient not in done
+    first.release()
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result().release()
+
+
 async def test_who_leaves_as_the_slot_comes_gives_it_on() -> None:
     admission = Admission(slots=1, queue=2)
     slot = await admission.enter()

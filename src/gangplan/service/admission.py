@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
+import math
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from gangplan.errors import OverloadedError
@@ -13,12 +16,34 @@ _LEAST_RETRY_SECONDS = 0.1
 _MEMORY = 0.8  # share of the past in the running mean of how long a slot is held
 
 
+_NEEDED_SHARE = 0.6
+"""Share of its time that a call keeps for its work when that is known to take as long."""
+_KINDS = 256
+"""Kinds of work that are known, those seen last."""
+
+
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """A call that waits."""
+    """A call that waits or runs.
+
+    Attributes:
+        caller: who calls.
+        key: what it is about.
+        kind: of work; None: nothing is known of it.
+        hold: seconds that it is expected to hold its slot; None: unknown.
+        gives_up: ``time.monotonic()`` until which it waits.
+        ends: ``time.monotonic()`` at which it gives its slot back at the latest.
+        since: ``time.monotonic()`` at which it got its slot.
+        ready: done when it has its slot.
+    """
 
     caller: str
     key: str
+    kind: Hashable = None
+    hold: float | None = None
+    gives_up: float = math.inf
+    ends: float = math.inf
+    since: float = 0.0
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -30,6 +55,9 @@ class Admission:
     A full queue makes room for a caller that has fewer calls in it: the last call of the one with the most is
     refused. Calls with the same key run one after the other.
 
+    How long each kind of work holds its slot is remembered. A call that would get its slot too late by that,
+    or make another one do so, is refused when it comes and not when its patience ends.
+
     Args:
         slots: calls that may run at a time.
         queue: calls that may wait.
@@ -40,6 +68,8 @@ class Admission:
         self._queue = queue
         self._waiting: list[_Turn] = []
         self._running: Counter[str] = Counter()
+        self._turns: set[_Turn] = set()
+        self._work: OrderedDict[Hashable, float] = OrderedDict()
         self._keys: set[str] = set()
         self._served: dict[str, int] = {}
         self._number = 0
@@ -64,21 +94,40 @@ class Admission:
         if self.running >= self._slots and self._is_full() and self._greediest(caller) is None:
             raise self._too_many()
 
-    async def enter(self, patience: float | None = None, *, caller: str = "", key: str = "") -> Slot:
+    async def enter(
+        self,
+        patience: float | None = None,
+        *,
+        caller: str = "",
+        key: str = "",
+        kind: Hashable = None,
+        left: float | None = None,
+    ) -> Slot:
         """Wait for a slot.
 
         Args:
             patience: longest wait in seconds; None: as long as it takes.
             caller: who calls.
             key: what the call is about; empty: nothing that others may be about, too.
+            kind: calls of one kind take about as long; None: nothing is known of it.
+            left: seconds until the call must be answered; what its work takes, or most of it, is kept for
+                that. None: no limit.
 
         Raises:
-            OverloadedError: the queue is full, or patience ran out.
+            OverloadedError: the queue is full, a slot would come too late, or patience ran out.
         """
-        turn = _Turn(caller, key)
+        turn = _Turn(caller, key, kind, hold=None if kind is None else self._work.get(kind))
+        now = time.monotonic()
+        if left is not None:
+            turn.ends = now + left
+            if turn.hold is not None:
+                needed = min(turn.hold, _NEEDED_SHARE * left)
+                patience = left - needed if patience is None else min(patience, left - needed)
+        if patience is not None:
+            turn.gives_up = now + patience
         self._waiting.append(turn)
         self._hand_out()
-        if not turn.ready.done() and len(self._waiting) > self._queue:
+        if not turn.ready.done() and (len(self._waiting) > self._queue or self._comes_too_late(turn)):
             self._make_room(turn)
         try:
             await asyncio.wait_for(turn.ready, patience)
@@ -101,6 +150,35 @@ class Admission:
 
     def _is_full(self) -> bool:
         return len(self._waiting) >= self._queue
+
+    def _comes_too_late(self, turn: _Turn) -> bool:
+        """Whether ``turn``, or another one because of it, would get its slot later than it waits.
+
+        Plays on: slots come free when their work is done as it was lately, and go to whose turn it is then.
+        """
+        if turn.hold is None:
+            return False
+        now = time.monotonic()
+        free = [now] * (self._slots - len(self._turns))
+        busy = {each.key: _end(each, now) for each in self._turns if each.key}
+        free += [_end(each, now) for each in self._turns]
+        heapq.heapify(free)
+        waiting, running, served = list(self._waiting), Counter(self._running), dict(self._served)
+        number = self._number
+        while waiting:
+            at = heapq.heappop(free)
+            following = min(waiting, key=lambda each: (running[each.caller], served.get(each.caller, 0)))
+            at = max(at, busy.get(following.key, at)) if following.key else at
+            if at > following.gives_up:
+                return True
+            waiting.remove(following)
+            number += 1
+            served[following.caller] = number
+            end = min(at + (self._held_seconds if following.hold is None else following.hold), following.ends)
+            heapq.heappush(free, max(at, end))
+            if following.key:
+                busy[following.key] = max(at, end)
+        return False
 
     def _too_many(self) -> OverloadedError:
         message = f"{self.running} calls are running and {len(self._waiting)} wait, the most allowed"
@@ -144,6 +222,8 @@ class Admission:
             self._number += 1
             self._served[turn.caller] = self._number
             self._running[turn.caller] += 1
+            turn.since = time.monotonic()
+            self._turns.add(turn)
             if turn.key:
                 self._keys.add(turn.key)
             turn.ready.set_result(None)
@@ -151,6 +231,8 @@ class Admission:
     def _release(self, turn: _Turn, held_seconds: float | None = None) -> None:
         if held_seconds is not None:
             self._held_seconds = _MEMORY * self._held_seconds + (1 - _MEMORY) * held_seconds
+            self._note(turn.kind, held_seconds)
+        self._turns.discard(turn)
         self._running[turn.caller] -= 1
         if not self._running[turn.caller]:
             del self._running[turn.caller]
@@ -158,6 +240,24 @@ class Admission:
                 self._served.pop(turn.caller, None)  # who comes back later is a newcomer
         self._keys.discard(turn.key)
         self._hand_out()
+
+    def _note(self, kind: Hashable, seconds: float) -> None:
+        """Work of a kind held its slot so long: what was longer lately counts for more."""
+        if kind is None:
+            return
+        before = self._work.get(kind, seconds)
+        self._work[kind] = max(seconds, _MEMORY * before + (1 - _MEMORY) * seconds)
+        self._work.move_to_end(kind)
+        if len(self._work) > _KINDS:
+            self._work.popitem(last=False)
+
+
+def _end(turn: _Turn, now: float) -> float:
+    """When a call that runs is expected to give its slot back; at its very end where it takes longer."""
+    expected = turn.ends if turn.hold is None else min(turn.since + turn.hold, turn.ends)
+    if expected >= now:
+        return expected
+    return now if math.isinf(turn.ends) else max(now, turn.ends)
 
 
 class Slot:

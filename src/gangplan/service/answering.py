@@ -180,8 +180,14 @@ class Answering:
         Raises:
             OverloadedError: there is none in time.
         """
+        left, session = seconds_left(message, call), session_of(message)
+        size = session or message.ByteSize().bit_length()  # a session's requests tell nothing of its rounds
         return await self.admission.enter(
-            _PATIENCE * seconds_left(message, call), caller=call.caller, key=session_of(message)
+            _PATIENCE * left,
+            caller=call.caller,
+            key=session,
+            kind=(message.DESCRIPTOR.name, size),
+            left=left,
         )
 
     def encode(self, answer: Message) -> bytes:
