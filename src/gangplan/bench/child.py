@@ -47,6 +47,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench import histories
 
         return [histories.measure(run)]
+    if kind is Kind.LOAD:
+        from gangplan.bench.load.measure import measure as measure_load
+
+        return measure_load(run)
     from gangplan.bench import others
 
     return others.measure(run)

@@ -134,7 +134,7 @@ def _watched(
 def patience(run: Run) -> float:
     """Seconds after which a run's process is ended."""
     spare = run.options.get("spare_s", _SPARE_SECONDS)
-    return float(spare) + 3.0 * run.time_limit_s
+    return float(spare) + 60.0 * float(run.options.get("minutes", 0.0)) + 3.0 * run.time_limit_s
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

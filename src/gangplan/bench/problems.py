@@ -36,6 +36,7 @@ def problems(rows: Iterable[Row], *, require: str = "") -> list[str]:
         if (most := row.get("most_per_1000")) is not None and row["per_1000"] > most:
             wasted = f"{row['without_lasting_gain']:,} voluntary actions without lasting gain"
             found.append(f"{name} has {wasted} in {row['running_job_rounds']:,} running job-rounds")
+        found += [f"{name}, {row.get('name')}: {sentence}" for sentence in row.get("missed") or ()]
         if row.get("next_verified") is False:
             found.append(f"{name} leaves a service whose next plan is not verified")
         if row.get("permuted_same") is False:

@@ -56,6 +56,8 @@ class Kind(Enum):
     """Rounds whose work is counted by phase."""
     HISTORIES = "histories"
     """Whole histories, round by round, under one policy."""
+    LOAD = "load"
+    """A service under open-loop load."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class Selection:
         prototypes_python: an interpreter that has what they need.
         data: folder that instances are read from.
         captured: captured rounds, or folders of them, instead of a suite.
+        minutes: how long a load lasts, all together.
     """
 
     suite: str = "smoke"
@@ -47,6 +48,7 @@ class Selection:
     prototypes_python: str = sys.executable
     data: Path | None = None
     captured: tuple[Path, ...] = ()
+    minutes: float | None = None
 
     @property
     def require(self) -> str:
@@ -108,7 +110,7 @@ class Selection:
             only=self.only,
         )
         for run in runs:
-            yield from self._beside(self._sourced(run))
+            yield from self._beside(self._lasting(self._sourced(run)))
 
     def _sourced(self, run: Run) -> Run:
         if not run.instance.startswith(("openb/", "openb-fill/", "openb-tenth/")):
@@ -116,6 +118,11 @@ class Selection:
         if self.data is None:
             raise _invalid("--data", f"{run.instance} is read from a folder: name it with --data DIR")
         return dataclasses.replace(run, source=str(self.data.resolve()))
+
+    def _lasting(self, run: Run) -> Run:
+        if self.minutes is None or run.kind != Kind.LOAD.value:
+            return run
+        return dataclasses.replace(run, options={**run.options, "minutes": self.minutes})
 
     def _beside(self, run: Run) -> Iterator[Run]:
         """The run, and with prototypes those beside it on the prototype's instance of the same name."""

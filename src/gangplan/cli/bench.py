@@ -23,7 +23,7 @@ _Suite = Annotated[
     str,
     typer.Option(
         help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
-        "faults, churn, "
+        "faults, churn, service, "
         "prototypes, openb, openb-fill) or a .toml file.",
         metavar="NAME|FILE",
     ),
@@ -121,6 +121,10 @@ def run(
             help="Folder that a suite's instances are read from (openb, openb-fill).", metavar="DIR"
         ),
     ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="How long the load of the suite `service` lasts, instead of ten.", min=0.1),
+    ] = None,
     output: Annotated[
         str,
         typer.Option(
@@ -144,6 +148,7 @@ def run(
     gangplan bench run --suite hard --only 'M/cpu-heavy/*' --solver highs --solver cpsat --time-limit 30s
     gangplan bench run --suite targets --prototypes DIR -o build/both.jsonl
     gangplan bench run --suite openb-fill --data DIR -o json
+    gangplan bench run --suite service --minutes 2 -o json
     gangplan bench run --model their.mps --solver highs --time-limit 1m
     gangplan bench run --captured /var/lib/gangplan/rounds --solver every -o json
 
@@ -170,6 +175,7 @@ def run(
         prototypes=prototypes,
         prototypes_python=_program(prototypes_python),
         data=data,
+        minutes=minutes,
     )
     runs: tuple[Run, ...] = chosen.runs()
     if list_only:

@@ -25,6 +25,7 @@ def pictures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     """Title and SVG of each picture that the rows allow."""
     yield from _performance(rows)
     yield from _gaps_over_time(rows)
+    yield from _under_load(rows)
 
 
 def _performance(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
@@ -104,6 +105,33 @@ def _gap_picture(by_who: dict[str, list[Row]]) -> str:
     axes.set_ylabel("relative gap to the bound of the end (log)")
     axes.legend(frameon=False, fontsize=8)
     return _svg(figure)
+
+
+def _under_load(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """How long answers took at each load, by size and percentile; rejections in words beside."""
+    mine = [row for row in rows if row["kind"] == "load" and row.get("p50_s") is not None]
+    sizes = sorted({row["size"] for row in mine})
+    if len({row["load"] for row in mine}) < 2:
+        return
+    figure, axes = _figure()
+    for size, line in zip(sizes, ("-", "--", ":", "-."), strict=False):
+        ordered = sorted((row for row in mine if row["size"] == size), key=lambda row: float(row["load"]))
+        loads = [100.0 * row["load"] for row in ordered]
+        for name, label in (("p50_s", "half"), ("p99_s", "99 %"), ("p999_s", "99.9 %")):
+            axes.plot(loads, [row[name] for row in ordered], line, marker="o", label=f"{size}, {label}")
+        for load, row in zip(loads, ordered, strict=True):
+            share = row["rejected"] / max(1, row["asked"])
+            axes.annotate(
+                f"{share:.0%} rejected",
+                (load, row["p50_s"]),
+                fontsize=7,
+                textcoords="offset points",
+                xytext=(4, 4),
+            )
+    axes.set_xlabel("load, percent of the capacity")
+    axes.set_ylabel("seconds until the answer")
+    axes.legend(frameon=False, fontsize=8)
+    yield "Under load: how long answers take", _svg(figure)
 
 
 def _gap_at(row: Row, moment: float) -> float:

@@ -1,0 +1,109 @@
+"""A service under load: what is counted as what, and one short run of all of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from typing import Any
+
+import pytest
+
+from gangplan.bench.load import figures
+from gangplan.bench.load.drive import Outcome
+from gangplan.bench.load.mix import Ask, arrivals
+from gangplan.bench.problems import problems
+from gangplan.bench.report.sections.load import section
+from gangplan.bench.runs import Run
+from gangplan.bench.selection import Selection
+
+
+def outcome(
+    seconds: float, code: str = "OK", *, budget: float = 0.3, size: str = "M", **more: Any
+) -> Outcome:
+    return Outcome(Ask(0.0, 0, size, 0, budget), seconds, code, **{"verified": code == "OK", **more})
+
+
+def test_what_is_late_rejected_or_lost() -> None:
+    on_time, late = outcome(0.349), outcome(0.351)
+    rejected = outcome(0.01, "RESOURCE_EXHAUSTED", retry_after=0.5)
+    slowly = outcome(0.06, "RESOURCE_EXHAUSTED", retry_after=0.5)
+    silent = outcome(0.01, "RESOURCE_EXHAUSTED")  # without word of when to come again
+    gone, unverified = outcome(1.3, "DEADLINE_EXCEEDED"), outcome(0.2, verified=False)
+    found = figures.row([on_time, late, rejected, slowly, silent, gone, unverified], 10.0)
+    assert (found["answered"], found["late"]) == (3, 1)
+    assert (found["rejected"], found["rejected_late"], found["lost"]) == (2, 1, 3)
+    assert found["latest_s"] == pytest.approx(0.051)
+    assert found["rps"] == pytest.approx(0.7)
+
+
+def test_quality_is_that_of_m_rounds_with_300_ms() -> None:
+    outcomes = [outcome(0.2, gap_of_gain=gap) for gap in (0.0, 0.1, 0.2, 0.21)]
+    outcomes += [outcome(0.2, gap_of_gain=1.0, size="S"), outcome(0.2, gap_of_gain=1.0, budget=1.0)]
+    assert figures.quality(outcomes) == (3, 4)
+    assert not figures.holds(outcomes)
+    assert figures.holds(outcomes[:3])
+    assert not figures.holds([*outcomes[:3], outcome(0.01, "RESOURCE_EXHAUSTED", retry_after=1.0)])
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    values = [float(number) for number in range(1, 101)]
+    assert [figures.percentile(values, share) for share in (0.5, 0.99, 0.999)] == [50.0, 99.0, 100.0]
+    assert figures.percentile([], 0.5) is None
+
+
+def test_memory_that_grows_all_the_time_is_told() -> None:
+    assert figures.growth([100, 200, 200, 200, 200, 210, 205, 200]) <= 10
+    assert figures.growth([10 * number for number in range(40)]) == 200
+
+
+def test_arrivals_wait_for_nobody() -> None:
+    asks = arrivals(50.0, 100.0, 64, random.Random(1))
+    assert len(asks) == pytest.approx(5_000, rel=0.1)
+    assert [ask.at for ask in asks] == sorted(ask.at for ask in asks)
+    assert {ask.caller for ask in asks} == set(range(64))
+    assert asks == arrivals(50.0, 100.0, 64, random.Random(1))
+
+
+def test_minutes_are_for_loads_only() -> None:
+    (run,) = Selection(suite="service", minutes=2.0).runs()
+    assert run.options["minutes"] == 2.0
+    assert all("minutes" not in other.options for other in Selection(suite="smoke", minutes=2.0).runs())
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    from gangplan.bench.load.measure import measure
+
+    options = {"minutes": 0.2, "callers": 8, "slots": 1, "capacity": 3.0}
+    run = Run("service", "load", "mixed/seed0", options=options)
+    return [run.head() | row for row in measure(run)]
+
+
+def test_a_short_load_has_a_row_for_each_load_and_size(rows: list[dict[str, Any]]) -> None:
+    assert [(row["load"], row["size"]) for row in rows] == [
+        (load, size) for load in (0.5, 1.0, 2.0) for size in ("S", "M")
+    ]
+    assert sum(row["asked"] for row in rows) > 10
+    assert sum(row["lost"] for row in rows) <= 2  # nothing, where nothing else keeps the machine busy
+    for row in rows:
+        assert row["answered"] + row["rejected"] + row["lost"] == row["asked"]
+        assert row["rss_bytes"] > 50 * 2**20
+    found = section(rows)
+    assert found is not None
+    assert len(found.table.lines) == len(rows)
+    assert problems(rows) == [
+        f"mixed/seed0 by gangplan with auto, {row['name']}: {sentence}"
+        for row in rows
+        for sentence in row["missed"]
+    ]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="the extra `report` is not installed"
+)
+def test_the_picture_has_a_line_for_each_size(rows: list[dict[str, Any]]) -> None:
+    from gangplan.bench.report.pictures import pictures
+
+    [(title, svg)] = pictures(rows)
+    assert "load" in title
+    assert svg.startswith("<svg")
