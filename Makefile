@@ -32,6 +32,10 @@ test: $(READY) ## run the tests, without the long ones
 test-deep: $(READY) ## run the long tests: property suites with many examples, large instances
 	HYPOTHESIS_PROFILE=deep $(PY) -m pytest -n 2 --dist worksteal -m deep --timeout 3600 $(PYTEST_ARGS)
 
+.PHONY: test-faults
+test-faults: $(READY) ## break the service at random instants: workers, clients, disks, clocks, databases, kill -9
+	GANGPLAN_FAULTS=200 $(PY) -m pytest -n 2 --dist worksteal -rP tests/faults $(PYTEST_ARGS)
+
 .PHONY: check
 check: ## run all that CI runs: lint, types, architecture, contract, gate, tests
 	@$(MAKE) --no-print-directory lint

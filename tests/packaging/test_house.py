@@ -19,7 +19,7 @@ PINS = (HOUSE / ".ci/constraints.txt").read_text().splitlines()
 TOP = {"pyproject.toml", "Makefile", "README.md", "LICENSE"}
 FOLDERS = {"proto", "src", "solvers", "tests", "benchmarks", "scenarios"}
 TARGETS = set(
-    "help run test test-deep check gate bench bench-smoke".split()
+    "help run test test-deep test-faults check gate bench bench-smoke".split()
     + "proto proto-check lint types arch format clean".split()
 )
 

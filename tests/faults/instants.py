@@ -1,0 +1,77 @@
+"""Random instants at which something goes wrong: how many, from which seed, and what came of them.
+
+``make test-faults`` runs them all: 200 of each kind, 50 where a service has to start anew or a database is
+cut off. Without ``GANGPLAN_FAULTS`` a test of each kind runs one or two, so that the harness itself stays
+whole. ``GANGPLAN_FAULTS_SEED=7`` draws others; a failure says seed and number, and with
+``GANGPLAN_FAULTS_ONLY=13`` that one runs alone.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+SEED = int(os.environ.get("GANGPLAN_FAULTS_SEED", "0"))
+_ASKED = os.environ.get("GANGPLAN_FAULTS")
+_ONLY = os.environ.get("GANGPLAN_FAULTS_ONLY")
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One fault.
+
+    Attributes:
+        number: which of its kind and seed.
+        rng: draws everything about it.
+    """
+
+    number: int
+    rng: random.Random
+
+
+@dataclass(slots=True)
+class Instants:
+    """The faults of one kind, and how long recovery took after each.
+
+    Attributes:
+        kind: what goes wrong.
+        share: of the 200 that are asked for.
+        few: how many without being asked.
+        recovered: seconds until all is as it was.
+        notes: what else is worth counting.
+    """
+
+    kind: str
+    share: float = 1.0
+    few: int = 2
+    recovered: list[float] = field(default_factory=list)
+    notes: dict[str, int] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Instant]:
+        count = self.few if _ASKED is None else max(1, round(self.share * int(_ASKED)))
+        numbers = range(count) if _ONLY is None else [int(_ONLY)]
+        for number in numbers:
+            try:
+                yield Instant(number, random.Random(f"{self.kind}/{SEED}/{number}"))
+            except GeneratorExit:
+                print(f"{self.kind}: stopped at number {number} of seed {SEED}")
+                raise
+        self.tell(len(numbers))
+
+    def count(self, what: str) -> None:
+        """One more of these."""
+        self.notes[what] = self.notes.get(what, 0) + 1
+
+    def tell(self, count: int) -> None:
+        """Print what came of them."""
+        words = [f"{self.kind}: {count} instants of seed {SEED}"]
+        if self.recovered:
+            ordered = sorted(self.recovered)
+            words.append(
+                f"recovered in {statistics.median(ordered):.3f} s (median), {ordered[-1]:.3f} s (longest)"
+            )
+        words += [f"{number} {what}" for what, number in sorted(self.notes.items())]
+        print("; ".join(words), flush=True)
