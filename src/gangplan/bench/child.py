@@ -51,6 +51,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench.load.measure import measure as measure_load
 
         return measure_load(run)
+    if kind is Kind.PUBLISHED:
+        from gangplan.bench.published.measure import measure as measure_published
+
+        return measure_published(run)
     from gangplan.bench import others
 
     return others.measure(run)

@@ -58,6 +58,8 @@ class Kind(Enum):
     """Whole histories, round by round, under one policy."""
     LOAD = "load"
     """A service under open-loop load."""
+    PUBLISHED = "published"
+    """Settings of papers, a row for each figure that they publish."""
 
 
 @dataclass(frozen=True, slots=True)

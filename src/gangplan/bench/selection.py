@@ -113,7 +113,8 @@ class Selection:
             yield from self._beside(self._lasting(self._sourced(run)))
 
     def _sourced(self, run: Run) -> Run:
-        if not run.instance.startswith(("openb/", "openb-fill/", "openb-tenth/")):
+        folders = ("openb/", "openb-fill/", "openb-tenth/")
+        if run.kind != Kind.PUBLISHED.value and not run.instance.startswith(folders):
             return run
         if self.data is None:
             raise _invalid("--data", f"{run.instance} is read from a folder: name it with --data DIR")

@@ -3,7 +3,8 @@
 A suite's file::
 
     title = "..."                # one line
-    kind = "rounds"              # or "models", "formulations", "churn", "fill", "growth", "histories", "load"
+    kind = "rounds"              # or "models", "formulations", "churn", "fill", "growth", "histories",
+                                 # "load", "published"
     require = "OPTIMAL"          # optional: the status that every row must have
 
     [[group]]                    # the product of all lists
@@ -95,9 +96,9 @@ class Suite(_Strict):
 
     name: str
     title: str = ""
-    kind: Literal["rounds", "models", "formulations", "churn", "fill", "growth", "histories", "load"] = (
-        "rounds"
-    )
+    kind: Literal[
+        "rounds", "models", "formulations", "churn", "fill", "growth", "histories", "load", "published"
+    ] = "rounds"
     require: Literal["", "OPTIMAL", "FEASIBLE"] = ""
     group: tuple[Group, ...] = ()
     growth: Growth | None = None

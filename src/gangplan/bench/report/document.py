@@ -22,6 +22,7 @@ from gangplan.bench.report.sections import (
     others,
     phases,
     prototypes,
+    published,
     quality,
     targets,
 )
@@ -40,6 +41,7 @@ _SECTIONS: tuple[Callable[[Sequence[Row]], Section | None], ...] = (
     churn.section,
     histories.section,
     histories.yardstick,
+    published.section,
     filling.section,
     load.section,
     phases.section,
