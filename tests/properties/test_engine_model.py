@@ -201,6 +201,17 @@ def rest_of_device(job: Job, round_: Round) -> float:
     return (1000 - part) / 1000 if part >= large else 0.0
 
 
+def still_in_time(job: Job, now: float) -> float:
+    """Share of the reward for an interactive start: 1 up to the objective, nothing from twice as long on."""
+    if job.interactive is None:
+        return 0.0
+    if job.running or job.work_done or job.submit_time is None:
+        return 1.0
+    waited = now - max(job.submit_time, job.gate.not_before or 0.0) - job.gate.held_seconds
+    within = job.interactive.start_within_seconds
+    return float(np.interp(waited, [within, 2 * within], [1.0, 0.0]))
+
+
 def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     """One row of the option table, from the definitions."""
     job, mine = outcome.job, facts.jobs[outcome.job.name]
@@ -255,6 +266,7 @@ def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
             full * fair / round_.policy.cost_weight if kept and round_.policy.cost_weight else np.inf
         ),
         stranded=one(rest_of_device(job, round_) if placed else 0.0),
+        start_share=one(still_in_time(job, round_.now)),
         lost_device_seconds=one(lost),
         horizon_seconds=one(mine.horizon),
     )

@@ -200,6 +200,22 @@ class Gate:
     held_seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Interactive:
+    """Work that somebody waits for at a screen.
+
+    Attributes:
+        start_within_seconds: objective for the time from submission to start; above 0.
+        idle_limit_seconds: above 0; a job that has been idle for so long cannot stay, nor start. None: it may
+            be idle for ever.
+        idle_since: seconds since the epoch from which on nobody has used it; None: it is in use.
+    """
+
+    start_within_seconds: float
+    idle_limit_seconds: float | None = None
+    idle_since: float | None = None
+
+
 OPEN = Gate()
 """Nothing keeps it."""
 
@@ -239,6 +255,7 @@ class Job:
         left_quantiles: what a predictor says of the work left, given all that is done already; passed over
             where ``work_left`` is known. rho and deadlines read the policy's quantiles of it (decision 15).
         user: whose job it is; for predictions from history. Plans do not depend on it.
+        interactive: when it should start, if somebody waits for it; None: nobody does.
     """
 
     name: str
@@ -264,3 +281,4 @@ class Job:
     service_received_device_seconds: float | None = None
     left_quantiles: Quantiles | None = None
     user: str = ""
+    interactive: Interactive | None = None

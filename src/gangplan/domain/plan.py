@@ -43,6 +43,8 @@ class ForcedReason(Enum):
     STOPPING = "STOPPING"
     PROMISE_DUE = "PROMISE_DUE"
     """It holds what is promised to another, and that is due; it gives notice as in a stop by choice."""
+    IDLE = "IDLE"
+    """It is interactive, and has been idle for longer than its limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from gangplan.domain.cluster import Resources
 from gangplan.domain.quantiles import Quantiles
 
 _NO_WEIGHTS: Mapping[int, float] = MappingProxyType({})
+_NO_HEADROOM: Mapping[str, int] = MappingProxyType({})
 
 
 class FairnessForm(Enum):
@@ -77,6 +78,9 @@ class Policy:
         cost_weight: cost of the devices in use, per millionth of the caller's currency for an hour.
         fragmentation_weight: cost of the rest of a device that a large part of it leaves and that nobody can
             be expected to use, per device. Who takes such a part waits unless its work is worth more.
+        interactive_weight: worth of starting an interactive job in time, per weighted requested device.
+        headroom: devices by accelerator type that only interactive jobs may take: all others together hold at
+            most what may be filled of the type less so many, or what they hold now where that is more.
         disruption_limit: most voluntary evictions, moves and resizes in one round; None is unlimited.
         minimum_run_seconds: a job that was started, moved or resized is left alone for so long; one of which
             nobody knows since when it runs started long ago.
@@ -110,6 +114,8 @@ class Policy:
     tracking_weight: float = 1.0
     cost_weight: float = 0.0
     fragmentation_weight: float = 0.0
+    interactive_weight: float = 1.0
+    headroom: Mapping[str, int] = field(default_factory=lambda: _NO_HEADROOM)
     disruption_limit: int | None = None
     minimum_run_seconds: float = 0.0
     disruption_limit_per_job_hour: int | None = None

@@ -97,9 +97,7 @@ def bundles(judge: Judge, candidate: Candidate, floor: Candidate, *, by_quota: b
 def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
     """For every limit that would be broken if all stops were taken back: the changes in that queue."""
     instance = judge.instance
-    if not any(
-        queue.device_limit is not None or queue.device_limit_by_type for queue in instance.round.queues
-    ):
+    if not instance.limits.limited:
         return []
     kept_classes = [c for c, job_class in enumerate(instance.classes) if job_class.kept]
     everybody = Occupancy(instance, kept_classes)
@@ -114,7 +112,7 @@ def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
     for action in candidate.plan.actions:
         queue = instance.classes[int(instance.class_of_job[instance.job_index[action.job]])].queue
         if action.kind is not ActionKind.KEEP and queue >= 0:
-            for ancestor in instance.queue_ancestors[queue]:
+            for ancestor in instance.limits.ancestors[queue]:
                 if ancestor in broken:
                     changes[ancestor].append(action)
     return [members for _, members in sorted(changes.items())]

@@ -115,13 +115,10 @@ def never_ran(job: Job) -> bool:
 
 def may_be_promised(instance: Instance, job: Job) -> bool:
     """Whether promises are made to a job: whole devices only, nothing in its way but other jobs."""
-    queues = {queue.name: queue for queue in instance.round.queues}
-    name = job.queue
-    while name is not None:
-        queue = queues[name]
+    for name in instance.limits.chain(job):
+        queue = instance.limits.queues[name]
         if queue.device_limit is not None or queue.device_limit_by_type:
             return False
-        name = queue.parent
     return job.name not in instance.gated and all(
         group.device_share is None for group in job.component.task_groups
     )

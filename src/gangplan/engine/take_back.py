@@ -160,7 +160,7 @@ def _make_room_in_quotas(occupancy: Occupancy, placed: dict[int, Placed]) -> Non
         queue = instance.classes[int(instance.class_of_job[j])].queue
         if not broken:
             break
-        if queue >= 0 and broken.intersection(instance.queue_ancestors[queue]):
+        if queue >= 0 and broken.intersection(instance.limits.ancestors[queue]):
             occupancy.take_placed(j, placed.pop(j), -1)
             broken = occupancy.broken_queues()
 

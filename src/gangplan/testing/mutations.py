@@ -15,6 +15,7 @@ from gangplan.domain.job import (
     WHOLE_DEVICE,
     DeviceShare,
     Gate,
+    Interactive,
     Job,
     TaskPlacement,
     TaskSplit,
@@ -152,6 +153,28 @@ def _running(round_: Round, job: str, **fields: Any) -> Round:
     running = _jobs(round_)[job].running
     assert running is not None
     return _job(round_, job, running=replace(running, **fields))
+
+
+@breaks("gate.idle")
+def _idle(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    """Who is started, moved or resized has been idle for as long as its limit."""
+    for action in plan.actions:
+        if action.kind not in (ActionKind.KEEP, ActionKind.EVICT):
+            yield _job(round_, action.job, interactive=Interactive(1.0, 60.0, round_.now - 60.0)), plan
+
+
+@breaks("headroom.taken")
+def _into_the_headroom(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    """All of a type is left for interactive jobs, and one that is not starts there beside all that runs."""
+    kinds = {node.name: node.accelerator_type for node in round_.cluster.nodes}
+    if any(action.kind not in (ActionKind.KEEP, ActionKind.PLACE) for action in plan.actions):
+        return
+    for action in plan.actions:
+        job = _jobs(round_)[action.job]
+        counted = {group.name for group in job.component.task_groups if group.devices_per_task}
+        for kind in {kinds.get(place.node) for place in action.placements if place.group in counted}:
+            if action.kind is ActionKind.PLACE and job.interactive is None:
+                yield replace(round_, policy=replace(round_.policy, headroom={str(kind): 2**20})), plan
 
 
 @breaks("disruption.safe-point")

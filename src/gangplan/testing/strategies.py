@@ -34,6 +34,7 @@ from gangplan.domain.job import (
     DeadlineKind,
     DeviceShare,
     Gate,
+    Interactive,
     Job,
     Running,
     TaskGroup,
@@ -131,7 +132,7 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
     profiles = _profiles(d, bounds, types, topology)
     policy = _policy(d)
     round_seconds = d.one((300.0, 60.0, 1200.0))
-    world = _World(mood, types, topology, queues, profiles)
+    world = _World(mood, types, topology, queues, profiles, interactive=d.chance(30))
     jobs = _jobs(d, bounds, world, nodes)
     return Round(
         now=NOW,
@@ -142,7 +143,7 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
         queues=_limited(d, mood, queues, jobs, types),
         jobs=tuple(jobs),
         profiles=profiles,
-        policy=policy,
+        policy=replace(policy, headroom=_headroom(d, types, nodes)) if world.interactive else policy,
         outlook=_outlook(d, jobs, round_seconds) if d.chance(30) else None,
         claims=_claims(d, world, jobs),
     )
@@ -347,12 +348,20 @@ def _policy(d: _Draw) -> Policy:
         cost_weight=d.one((0.0, 0.0, 0.0, 1e-7, 4e-7)),
         tracking_weight=d.one((1.0, 0.0, 2.0)),
         fragmentation_weight=d.one((0.0, 0.0, 0.5, 5.0)),
+        interactive_weight=d.one((1.0, 0.0, 3.0)),
         disruption_limit=d.one((None, None, None, None, None, None, None, 0, 1, 2)),
         minimum_run_seconds=d.one((0.0, 0.0, 0.0, 0.0, 0.0, 300.0)),
         disruption_limit_per_job_hour=d.one((None, None, None, None, None, 1)),
         hysteresis=d.one((0.05, 0.05, 0.0)),
         reference_host=Resources(8_000, 64 * GIB),
     )
+
+
+def _headroom(d: _Draw, types: Sequence[AcceleratorType], nodes: Sequence[Node]) -> Mapping[str, int]:
+    """None, or some of what there is of a type: one device, most of them, or more than there are."""
+    kind = d.one(types).name
+    there = sum(node.usable_device_count for node in nodes if node.accelerator_type == kind)
+    return d.one(({}, {kind: 1}, {kind: max(1, there - 1)}, {kind: there // 2}, {kind: there + 1}))
 
 
 def _forms(d: _Draw) -> Mapping[FairnessForm, float]:
@@ -391,6 +400,7 @@ class _World:
     most: int = 0
     rooms: list[_Room] = field(default_factory=list)
     parts: bool = False
+    interactive: bool = False
 
 
 def _jobs(d: _Draw, bounds: _Bounds, world: _World, nodes: Sequence[Node]) -> list[Job]:
@@ -515,6 +525,14 @@ def _job(d: _Draw, name: str, world: _World, *, urgent: bool) -> Job:
         service_received_device_seconds=d.one((0.0, 2_000.0, 50_000.0)) if d.chance(50) else None,
         left_quantiles=_predicted(d) if work_left is None and d.chance(50) else None,
         user=d.one(("", "ada", "ben")),
+        interactive=_interactive(d) if world.interactive and d.chance(30) else None,
+    )
+
+
+def _interactive(d: _Draw) -> Interactive:
+    """Objectives that are met, missed by less than themselves, or long ago."""
+    return Interactive(
+        d.one((600.0, 60.0, 3_000.0)), d.one((600.0, None)), d.one((None, None, NOW - 60.0, NOW - 600.0))
     )
 
 

@@ -197,6 +197,7 @@ class Job(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     DISRUPTED_AT_FIELD_NUMBER: _builtins.int
     HELD_TIME_FIELD_NUMBER: _builtins.int
+    INTERACTIVE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique name in the round, classes included."""
     queue: _builtins.str
@@ -283,6 +284,10 @@ class Job(_message.Message):
     def held_time(self) -> _duration_pb2.Duration:
         """How long it has been held so far, time before not_before left out; it does not count into its age. Unset: never."""
 
+    @_builtins.property
+    def interactive(self) -> Global___Interactive:
+        """Set: somebody waits for it at a screen, so that its start counts (InteractiveTerm), and the policy's headroom is there for it."""
+
     def __init__(
         self,
         *,
@@ -309,10 +314,11 @@ class Job(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         disrupted_at: _abc.Iterable[_timestamp_pb2.Timestamp] | None = ...,
         held_time: _duration_pb2.Duration | None = ...,
+        interactive: Global___Interactive | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds", "_weight", b"_weight", "capabilities", b"capabilities", "deadline", b"deadline", "fair_share", b"fair_share", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "not_before", b"not_before", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "weight", b"weight", "work", b"work"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds", "_weight", b"_weight", "capabilities", b"capabilities", "deadline", b"deadline", "fair_share", b"fair_share", "held_time", b"held_time", "interactive", b"interactive", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "not_before", b"not_before", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "weight", b"weight", "work", b"work"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds", "_weight", b"_weight", "after_jobs", b"after_jobs", "capabilities", b"capabilities", "components", b"components", "deadline", b"deadline", "disrupted_at", b"disrupted_at", "fair_share", b"fair_share", "held", b"held", "held_time", b"held_time", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "labels", b"labels", "name", b"name", "not_before", b"not_before", "partitions", b"partitions", "priority", b"priority", "queue", b"queue", "revision", b"revision", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "user", b"user", "weight", b"weight", "work", b"work"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds", "_weight", b"_weight", "after_jobs", b"after_jobs", "capabilities", b"capabilities", "components", b"components", "deadline", b"deadline", "disrupted_at", b"disrupted_at", "fair_share", b"fair_share", "held", b"held", "held_time", b"held_time", "interactive", b"interactive", "interruption_cost", b"interruption_cost", "isolation", b"isolation", "labels", b"labels", "name", b"name", "not_before", b"not_before", "partitions", b"partitions", "priority", b"priority", "queue", b"queue", "revision", b"revision", "running", b"running", "service_received_device_seconds", b"service_received_device_seconds", "submit_time", b"submit_time", "user", b"user", "weight", b"weight", "work", b"work"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__service_received_device_seconds: _TypeAlias = _typing.Literal["service_received_device_seconds"]  # noqa: Y015
     _WhichOneofArgType__service_received_device_seconds: _TypeAlias = _typing.Literal["_service_received_device_seconds", b"_service_received_device_seconds"]  # noqa: Y015
@@ -324,6 +330,46 @@ class Job(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___Job: _TypeAlias = Job  # noqa: Y015
+
+@_typing.final
+class Interactive(_message.Message):
+    """Interactive is work that somebody waits for: a notebook, a shell, a debugger."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_WITHIN_FIELD_NUMBER: _builtins.int
+    IDLE_LIMIT_FIELD_NUMBER: _builtins.int
+    IDLE_SINCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def start_within(self) -> _duration_pb2.Duration:
+        """Objective for the time from submission to start, above 0. Required. A start within it earns all of the interactive term's
+        reward, one after twice as long nothing.
+        """
+
+    @_builtins.property
+    def idle_limit(self) -> _duration_pb2.Duration:
+        """Above 0. A job that has been idle for so long is evicted, forced, with IDLE, and does not start while it says so: it waits with
+        HELD_BY_POLICY and code IDLE. Unset: it may be idle for ever.
+        """
+
+    @_builtins.property
+    def idle_since(self) -> _timestamp_pb2.Timestamp:
+        """Since when nobody has used it, as far as the caller knows. Unset: it is in use."""
+
+    def __init__(
+        self,
+        *,
+        start_within: _duration_pb2.Duration | None = ...,
+        idle_limit: _duration_pb2.Duration | None = ...,
+        idle_since: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["idle_limit", b"idle_limit", "idle_since", b"idle_since", "start_within", b"start_within"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["idle_limit", b"idle_limit", "idle_since", b"idle_since", "start_within", b"start_within"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Interactive: _TypeAlias = Interactive  # noqa: Y015
 
 @_typing.final
 class JobClass(_message.Message):

@@ -88,6 +88,8 @@ class _ForcedReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ForcedRe
     """It is being stopped already."""
     FORCED_REASON_PROMISE_DUE: _ForcedReason.ValueType  # 9
     """It holds what is promised to another, and the promise is due. It gives notice, as in a stop by choice."""
+    FORCED_REASON_IDLE: _ForcedReason.ValueType  # 10
+    """It is interactive, and has been idle for longer than its limit."""
 
 class ForcedReason(_ForcedReason, metaclass=_ForcedReasonEnumTypeWrapper):
     """ForcedReason is why the planner had no choice. Forced actions cost no churn."""
@@ -112,6 +114,8 @@ FORCED_REASON_STOPPING: ForcedReason.ValueType  # 8
 """It is being stopped already."""
 FORCED_REASON_PROMISE_DUE: ForcedReason.ValueType  # 9
 """It holds what is promised to another, and the promise is due. It gives notice, as in a stop by choice."""
+FORCED_REASON_IDLE: ForcedReason.ValueType  # 10
+"""It is interactive, and has been idle for longer than its limit."""
 Global___ForcedReason: _TypeAlias = ForcedReason  # noqa: Y015
 
 @_typing.final

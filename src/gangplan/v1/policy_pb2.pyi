@@ -96,6 +96,7 @@ class Policy(_message.Message):
     TIERS_FIELD_NUMBER: _builtins.int
     OVERRIDES_FIELD_NUMBER: _builtins.int
     PROMISES_FIELD_NUMBER: _builtins.int
+    HEADROOM_FIELD_NUMBER: _builtins.int
     PRESET_FIELD_NUMBER: _builtins.int
     preset: _builtins.str
     """Name of a preset, as GetCapabilities lists them: what is unset here has its value there. Empty: the defaults."""
@@ -127,6 +128,10 @@ class Policy(_message.Message):
     def promises(self) -> Global___PromisePolicy:
         """Promises to jobs that wait. Unset: none are made for age."""
 
+    @_builtins.property
+    def headroom(self) -> Global___Headroom:
+        """Capacity that only interactive jobs may take. Unset: none."""
+
     def __init__(
         self,
         *,
@@ -136,11 +141,12 @@ class Policy(_message.Message):
         tiers: _abc.Iterable[Global___Tier] | None = ...,
         overrides: _abc.Iterable[Global___PolicyOverride] | None = ...,
         promises: Global___PromisePolicy | None = ...,
+        headroom: Global___Headroom | None = ...,
         preset: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "promises", b"promises", "reference_host", b"reference_host", "terms", b"terms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "headroom", b"headroom", "promises", b"promises", "reference_host", b"reference_host", "terms", b"terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "overrides", b"overrides", "preset", b"preset", "promises", b"promises", "reference_host", b"reference_host", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["churn_limits", b"churn_limits", "headroom", b"headroom", "overrides", b"overrides", "preset", b"preset", "promises", b"promises", "reference_host", b"reference_host", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -163,6 +169,7 @@ class Terms(_message.Message):
     ENERGY_FIELD_NUMBER: _builtins.int
     TRACKING_FIELD_NUMBER: _builtins.int
     FRAGMENTATION_FIELD_NUMBER: _builtins.int
+    INTERACTIVE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def throughput(self) -> Global___ThroughputTerm:
         """Useful work of what runs."""
@@ -207,6 +214,10 @@ class Terms(_message.Message):
     def fragmentation(self) -> Global___FragmentationTerm:
         """Cost of rests of devices that nobody can be expected to use."""
 
+    @_builtins.property
+    def interactive(self) -> Global___InteractiveTerm:
+        """Reward for starting interactive jobs soon."""
+
     def __init__(
         self,
         *,
@@ -221,10 +232,11 @@ class Terms(_message.Message):
         energy: Global___EnergyTerm | None = ...,
         tracking: Global___TrackingTerm | None = ...,
         fragmentation: Global___FragmentationTerm | None = ...,
+        interactive: Global___InteractiveTerm | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "fragmentation", b"fragmentation", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "fragmentation", b"fragmentation", "interactive", b"interactive", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "fragmentation", b"fragmentation", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "deadline", b"deadline", "energy", b"energy", "fairness", b"fairness", "fragmentation", b"fragmentation", "interactive", b"interactive", "locality", b"locality", "priority", b"priority", "residual_value", b"residual_value", "switching", b"switching", "throughput", b"throughput", "tracking", b"tracking"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -565,6 +577,32 @@ class FragmentationTerm(_message.Message):
 Global___FragmentationTerm: _TypeAlias = FragmentationTerm  # noqa: Y015
 
 @_typing.final
+class InteractiveTerm(_message.Message):
+    """InteractiveTerm rewards starting interactive jobs soon: all of it for a start within the job's start_within, falling in a straight
+    line to nothing for one after twice as long. A job that runs, or has run before, has all of it.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    weight: _builtins.float
+    """GPU-equivalents for each weighted device asked for, 0 to 1e9. Unset: the default; 0: starts of interactive jobs are like others."""
+    def __init__(
+        self,
+        *,
+        weight: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
+    _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
+
+Global___InteractiveTerm: _TypeAlias = InteractiveTerm  # noqa: Y015
+
+@_typing.final
 class ResidualValueTerm(_message.Message):
     """ResidualValueTerm prices what is left free by the size of its blocks."""
 
@@ -708,6 +746,53 @@ class ChurnLimits(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__hysteresis) -> _WhichOneofReturnType__hysteresis | None: ...
 
 Global___ChurnLimits: _TypeAlias = ChurnLimits  # noqa: Y015
+
+@_typing.final
+class Headroom(_message.Message):
+    """Headroom is capacity that is left for interactive jobs to start on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class DevicesByTypeEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    DEVICES_BY_TYPE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def devices_by_type(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Devices by accelerator type, 0 to 2^31 - 1, each type in the catalogue. All other jobs together hold at most what may be filled of
+        the type less so many, or what they hold now where that is more: nobody is stopped for it, and who waits only for that has
+        HELD_BY_POLICY with code HEADROOM.
+        """
+
+    def __init__(
+        self,
+        *,
+        devices_by_type: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices_by_type", b"devices_by_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Headroom: _TypeAlias = Headroom  # noqa: Y015
 
 @_typing.final
 class PromisePolicy(_message.Message):

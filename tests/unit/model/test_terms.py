@@ -34,6 +34,7 @@ def test_every_term_is_found_and_named():
         "deadline",
         "fairness",
         "fragmentation",
+        "interactive",
         "locality",
         "priority",
         "switching",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gangplan.model.constraints import capacity, eligibility, gang, gate, promise, quota, topology
+from gangplan.model.constraints import capacity, eligibility, gang, gate, headroom, promise, quota, topology
 from gangplan.model.verifier.claimed import claims_in_force
 from gangplan.model.verifier.holding import holding
 from gangplan.model.verifier.violation import Violation
@@ -40,5 +40,5 @@ def violations(reading: Reading) -> list[Violation]:
 
 def in_force(facts: RoundFacts) -> dict[str, tuple[TaskPlacement, ...]]:
     """Claims in force by job."""
-    families = (capacity, eligibility, gang, gate, quota, topology)
+    families = (capacity, eligibility, gang, gate, headroom, quota, topology)
     return claims_in_force(facts, [*(family.violations for family in families), promise.delays])

@@ -1,7 +1,8 @@
 """Gate: a job that is held, not yet due, or waits for another job is not started (decision 11).
 
 Nor is one that may not be paused and could run longer than ``policy.longest_run_seconds``, or that gives
-longer notice: the wait of others would have no bound.
+longer notice: the wait of others would have no bound. Nor is an interactive job that has been idle for
+longer than its limit, and where it runs it cannot stay.
 
 It may go on as it runs; a move or a resize is a stop and a start, and so is not for it. The programme has no
 row for this: a job behind its gate has no option but to stay.
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gangplan.model.verifier.reading import Change, Reading
 
 NAME = "gate"
-RULES = ("gate.held", "gate.not-before", "gate.after-jobs", "gate.run-limit")
+RULES = ("gate.idle", "gate.held", "gate.not-before", "gate.after-jobs", "gate.run-limit")
 _STARTS = (Status.STARTED, Status.MOVED, Status.RESIZED)
 
 

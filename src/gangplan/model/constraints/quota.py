@@ -118,18 +118,21 @@ def _and_above(facts: RoundFacts) -> dict[str, list[str]]:
 
 
 def rows(layout: Layout) -> Rows:
-    """Devices held by a queue's subtree, in all and by type; a limit that is broken now may not get worse."""
+    """Devices held by a queue's subtree, in all and by type; a limit that is broken now may not get worse.
+
+    The headroom for interactive jobs is one of the limits (``instance.limits``).
+    """
     instance, found = layout.instance, Rows()
-    limits = {queue.name: queue for queue in instance.round.queues}
-    if not any(queue.device_limit is not None or queue.device_limit_by_type for queue in limits.values()):
+    if not instance.limits.limited:
         return found
+    limits = instance.limits.queues
     asked, held = _devices_of_options(instance), instance.keeps.devices.astype(np.float64)
     queue_of = np.array([c.queue for c in instance.classes], dtype=np.int64)
     unit = float(instance.nodes.parts)
-    for q, name in enumerate(instance.queue_names):
+    for q, name in enumerate(instance.limits.names):
         if limits[name].device_limit is None and not limits[name].device_limit_by_type:
             continue
-        below = np.array([q in ancestors for ancestors in instance.queue_ancestors], dtype=np.bool_)
+        below = np.array([q in ancestors for ancestors in instance.limits.ancestors], dtype=np.bool_)
         members = below[queue_of] & (queue_of >= 0)
         chosen = np.flatnonzero(members[instance.option_class] & (layout.option_column >= 0))
         kept = np.flatnonzero(members & (layout.keep_column >= 0))

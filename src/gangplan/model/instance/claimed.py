@@ -16,13 +16,16 @@ from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement, TaskSplit
 from gangplan.domain.plan import Claim
 from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import as_placed
+from gangplan.model.instance.limits import Limits
 from gangplan.model.instance.sites import NO_DOMAIN, Nodes, admits, pins_devices, task_vector, vector
 from gangplan.model.instance.throughput import Speeds
 
 Places = Mapping[str, tuple[TaskPlacement, ...]]
 
 
-def claimed(round_: Round, kept: Places, closed: Collection[str], speeds: Speeds, nodes: Nodes) -> Places:
+def claimed(
+    round_: Round, kept: Places, closed: Collection[str], speeds: Speeds, nodes: Nodes, limits: Limits
+) -> Places:
     """The place of every job whose claim is in force; of several, the first to expire, then by name, place.
 
     Args:
@@ -31,11 +34,12 @@ def claimed(round_: Round, kept: Places, closed: Collection[str], speeds: Speeds
         closed: names of jobs that may not start.
         speeds: throughput of any group anywhere.
         nodes: the nodes beside ``kept``.
+        limits: who counts under which device limit.
     """
     if not round_.claims:
         return {}
     jobs = {job.name: job for job in round_.jobs}
-    room = _Room(round_, jobs, kept, nodes)
+    room = _Room(jobs, kept, nodes, limits)
     found: dict[str, tuple[TaskPlacement, ...]] = {}
     for claim in sorted(round_.claims, key=_turn):
         job = jobs.get(claim.job)
@@ -107,7 +111,7 @@ def _is_a_way(job: Job, placements: tuple[TaskPlacement, ...], speeds: Speeds, n
 class _Room:
     """What is free beside the jobs that stay and the claims that came first."""
 
-    def __init__(self, round_: Round, jobs: Mapping[str, Job], kept: Places, nodes: Nodes) -> None:
+    def __init__(self, jobs: Mapping[str, Job], kept: Places, nodes: Nodes, limits: Limits) -> None:
         self._nodes = nodes
         usable = [vector(n.usable_resources, n.usable_device_count * nodes.parts) for n in nodes.nodes]
         self._free = np.array(usable, dtype=np.int64).reshape(len(usable), 3) - nodes.held
@@ -117,8 +121,7 @@ class _Room:
             for placement in placements
             for device in placement.devices
         }
-        self._parent = {queue.name: queue.parent for queue in round_.queues}
-        self._limits = {queue.name: queue for queue in round_.queues}
+        self._limits = limits
         self._held: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for name, placements in kept.items():
             self._charge(jobs[name], placements)
@@ -138,8 +141,8 @@ class _Room:
         if any(a and a > self._free[n, r] for n, asked in need.items() for r, a in enumerate(asked)):
             return False
         by_type = self._by_type(job, placements)
-        for name in self._chain(job):
-            queue, held = self._limits[name], self._held[name]
+        for name in self._limits.chain(job):
+            queue, held = self._limits.queues[name], self._held[name]
             if (
                 queue.device_limit is not None
                 and by_type
@@ -164,7 +167,7 @@ class _Room:
 
     def _charge(self, job: Job, placements: tuple[TaskPlacement, ...]) -> None:
         for kind, devices in self._by_type(job, placements).items():
-            for name in self._chain(job):
+            for name in self._limits.chain(job):
                 self._held[name][kind] += devices
 
     def _by_type(self, job: Job, placements: tuple[TaskPlacement, ...]) -> dict[str, int]:
@@ -176,11 +179,3 @@ class _Room:
                 node = self._nodes.nodes[self._nodes.index[placement.node]]
                 found[str(node.accelerator_type)] += per_task[placement.group] * placement.tasks
         return found
-
-    def _chain(self, job: Job) -> list[str]:
-        chain: list[str] = []
-        name = job.queue
-        while name is not None:
-            chain.append(name)
-            name = self._parent[name]
-        return chain

@@ -21,17 +21,26 @@ def gated(jobs: Iterable[Job], now: float) -> frozenset[str]:
         now: seconds since the epoch.
     """
     jobs = list(jobs)
+    idle = frozenset(job.name for job in jobs if job.interactive is not None and idle_too_long(job, now))
     closed = [job for job in jobs if job.gate is not OPEN]
     if not closed:
-        return frozenset()
+        return idle
     unfinished = {job.name for job in jobs}
-    return frozenset(
+    return idle | frozenset(
         job.name
         for job in closed
         if job.gate.held
         or (job.gate.not_before is not None and now < job.gate.not_before)
         or not unfinished.isdisjoint(job.gate.after_jobs)
     )
+
+
+def idle_too_long(job: Job, now: float) -> bool:
+    """Whether an interactive job has been idle for as long as its limit."""
+    if job.interactive is None:
+        return False
+    limit, since = job.interactive.idle_limit_seconds, job.interactive.idle_since
+    return limit is not None and since is not None and now >= since + limit
 
 
 def left_alone_until(job: Job, round_: Round) -> float | None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
-from gangplan.domain.outlook import Outlook
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
@@ -24,6 +23,7 @@ from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.filters import Filters
 from gangplan.model.instance.gates import as_it_may, gated
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
+from gangplan.model.instance.limits import Limits, build_limits
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
 from gangplan.model.instance.pricing import Pricing
@@ -40,6 +40,7 @@ from gangplan.model.instance.sites import (
     device_parts,
 )
 from gangplan.model.instance.standing import build_standings
+from gangplan.model.instance.start_share import start_share
 from gangplan.model.instance.throughput import Speeds, build_speeds
 from gangplan.model.instance.tiers import tier_of, tier_weights
 from gangplan.model.instance.weights import Weights, base_weights, build_weights
@@ -114,7 +115,7 @@ class Instance:
         block_index: position by block.
         filters: one task group of each distinct filter (selector and tolerations); blocks name them by index.
         block_pools: shape (blocks, pools), most copies that fit on one node of the pool; 0: none.
-        queue_names, queue_ancestors: the quota tree; ancestors include the queue itself.
+        limits: who counts under which device limit.
         weight: shape (jobs,), w.
         tiers: shape (tiers, classes), what a member that runs counts in each tier.
         floors: least count of every tier that is decided.
@@ -150,8 +151,7 @@ class Instance:
     block_index: Mapping[Block, int]
     filters: tuple[TaskGroup, ...]
     block_pools: IntArray
-    queue_names: tuple[str, ...]
-    queue_ancestors: tuple[tuple[int, ...], ...]
+    limits: Limits
     weight: FloatArray
     fair_rate: FloatArray
     tiers: FloatArray
@@ -179,7 +179,8 @@ def _build_instance(round_: Round) -> Instance:
     round_, now = promised(round_, present(round_), closed, speeds)
     parts = device_parts(round_.jobs)
     nodes = build_nodes(round_, speeds.type_index, now.kept, parts)
-    claims = claimed(round_, now.kept, closed, speeds, nodes)
+    limits = build_limits(round_, now.kept, nodes)
+    claims = claimed(round_, now.kept, closed, speeds, nodes, limits)
     holding = {**now.kept, **claims}
     if claims:
         nodes = build_nodes(round_, speeds.type_index, holding, parts)
@@ -197,15 +198,14 @@ def _build_instance(round_: Round) -> Instance:
     components = [job.component for job in jobs]
     by_filter = [filters.of(component) for component in components]
     fleet = _fleet(nodes)
-    shapes = build_shapes(components, by_filter, speeds, _site(round_, nodes), shares, fleet)
+    shapes = build_shapes(components, by_filter, speeds, _site(round_, nodes, limits), shares, fleet)
     entitlement = Entitlement(round_, jobs, np.where(waits, 0.0, base), speeds, fleet)
     fair_rate = np.where(waits, 0.0, shapes.fair_rate)
     standings = build_standings(round_, jobs, fair_rate, shapes.reference, entitlement)
     weights = build_weights(round_.policy, base, standings)
 
-    queue_names = tuple(sorted(q.name for q in round_.queues))
-    members = _members(jobs, shapes, weights, closed, round_.outlook, placements, tier_of(round_.policy))
-    classes, entries = _classes(jobs, members, shapes, placements, queue_names, closed)
+    members = _members(round_, jobs, shapes, weights, closed, placements)
+    classes, entries = _classes(jobs, members, shapes, placements, limits, closed)
     option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
     now_placed = {
         c: as_placed(jobs[k.jobs[0]], placements[k.jobs[0]], speeds, nodes)
@@ -257,15 +257,14 @@ def _build_instance(round_: Round) -> Instance:
         block_index={block: b for b, block in enumerate(blocks)},
         filters=tuple(filters.groups),
         block_pools=_block_pools(blocks, pools, nodes, filters.groups),
-        queue_names=queue_names,
-        queue_ancestors=_ancestors(round_, queue_names),
+        limits=limits,
         weight=weights.weight,
         tiers=tier_weights(round_.policy, [jobs[job_class.jobs[0]] for job_class in classes]),
         fair_rate=fair_rate,
     )
 
 
-def _site(round_: Round, nodes: Nodes) -> Site:
+def _site(round_: Round, nodes: Nodes, limits: Limits) -> Site:
     prices = {entry.price_micros_per_hour or 0 for entry in round_.accelerators}
     priced = round_.policy.cost_weight > 0.0 and len(prices) > 1
     sizes: dict[int, set[int]] = defaultdict(set)
@@ -279,7 +278,7 @@ def _site(round_: Round, nodes: Nodes) -> Site:
         scopes=there.shape[1],
         levels=tuple(s for s in scopes if there[:, s].any()),
         everywhere=frozenset(s for s in scopes if there[:, s].all()),
-        merge_types=not (priced or any(q.device_limit_by_type for q in round_.queues)),
+        merge_types=not (priced or any(q.device_limit_by_type for q in limits.queues.values())),
         parts=nodes.parts,
     )
 
@@ -294,15 +293,15 @@ def _fleet(nodes: Nodes) -> dict[int, int]:
 
 
 def _members(
+    round_: Round,
     jobs: Sequence[Job],
     shapes: ShapeTable,
     weights: Weights,
     closed: Collection[str],
-    outlook: Outlook | None,
     placements: Collection[int],
-    tiers: Mapping[int, int],
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
+    outlook, tiers = round_.outlook, tier_of(round_.policy)
     grouped: dict[object, list[int]] = {}
     for j, job in enumerate(jobs):
         key: object = j
@@ -319,6 +318,7 @@ def _members(
                 job.gate if job.name in closed else None,
                 () if outlook is None else (outlook.need(job.name), outlook.worth(job.name)),
                 (tiers.get(job.priority), job.weight) if tiers else None,
+                job.interactive and (start_share(job, round_.now), job.name in closed),
             )
         grouped.setdefault(key, []).append(j)
     for members in grouped.values():
@@ -337,12 +337,10 @@ def _classes(
     members: Sequence[Sequence[int]],
     shapes: ShapeTable,
     placements: Mapping[int, tuple[TaskPlacement, ...]],
-    queue_names: Sequence[str],
+    limits: Limits,
     closed: Collection[str],
 ) -> tuple[tuple[JobClass, ...], IntArray]:
     """The classes, and the shape table's entries that are their options; none for who may not start."""
-    queue_index: dict[str | None, int] = {name: q for q, name in enumerate(queue_names)}
-    queue_index[None] = -1
     shape = shapes.shape_of_job[[alike[0] for alike in members]] if members else np.zeros(0, dtype=np.int64)
     first, count = shapes.start[shape], shapes.start[shape + 1] - shapes.start[shape]
     bound: dict[int, IntArray] = {}
@@ -369,7 +367,7 @@ def _classes(
                 tuple(alike),
                 begin,
                 end,
-                queue_index[job.queue],
+                limits.of(job),
                 kept,
                 must_run and begin == end,
                 must_run,
@@ -510,17 +508,3 @@ def _block_pools(
                 copies = np.minimum(copies, pools.capacity[:, r] // amount)
         fits[b] = np.where(ok, copies, 0)
     return fits
-
-
-def _ancestors(round_: Round, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    parent = {queue.name: queue.parent for queue in round_.queues}
-    index = {name: q for q, name in enumerate(names)}
-    chains = []
-    for name in names:
-        chain: list[int] = []
-        here: str | None = name
-        while here is not None:
-            chain.append(index[here])
-            here = parent[here]
-        chains.append(tuple(chain))
-    return tuple(chains)

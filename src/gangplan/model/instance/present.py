@@ -14,6 +14,7 @@ from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, TaintEffe
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
+from gangplan.model.instance.gates import idle_too_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ def _lost(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | Non
         return next(reason for reason in ForcedReason if reason in found)
     if _gang_broken(job, nodes):
         return ForcedReason.GANG_BROKEN
-    return ForcedReason.STOPPING if job.running.stopping else None
+    if job.running.stopping:
+        return ForcedReason.STOPPING
+    return ForcedReason.IDLE if idle_too_long(job, now) else None
 
 
 def _reasons(

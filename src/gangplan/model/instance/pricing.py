@@ -12,6 +12,7 @@ from gangplan.model.instance.as_placed import AsPlaced
 from gangplan.model.instance.deadlines import Deadlines
 from gangplan.model.instance.shapes import ShapeTable
 from gangplan.model.instance.sites import Nodes
+from gangplan.model.instance.start_share import start_share
 from gangplan.model.instance.stranding import stranded
 from gangplan.model.instance.switching import horizon_seconds, lost_seconds
 from gangplan.model.instance.table import OptionTable
@@ -52,6 +53,7 @@ class Pricing:
         self._stranded = np.zeros(len(jobs))
         if self._policy.fragmentation_weight and nodes.parts > 1:
             self._stranded = stranded(jobs)
+        self._start_share = np.array([start_share(job, round_.now) for job in mine], dtype=np.float64)
         self._deadlines = Deadlines(round_, mine, speeds)
         self._restart = np.zeros(len(first))
         self._restarting = np.array([job.restart_seconds if job.running else 0.0 for job in mine])
@@ -157,6 +159,7 @@ class Pricing:
             price=price,
             most_paid=most_paid,
             stranded=rests,
+            start_share=self._start_share[classes],
             lost_device_seconds=lost_device_seconds,
             horizon_seconds=self._horizon[classes],
         )

@@ -34,6 +34,7 @@ class OptionTable:
             worth; ``inf`` elsewhere.
         stranded: rest of a device that a newly placed part leaves and nobody can be expected to use, devices;
             0 for a job that stays where it is.
+        start_share: part of the reward for an interactive start that it earns; 0 for other jobs.
         lost_device_seconds: device-seconds of work and restart that a voluntary stop, move or resize costs.
         horizon_seconds: H of decision 13, at least one round.
     """
@@ -53,5 +54,6 @@ class OptionTable:
     price: FloatArray
     most_paid: FloatArray
     stranded: FloatArray
+    start_share: FloatArray
     lost_device_seconds: FloatArray
     horizon_seconds: FloatArray

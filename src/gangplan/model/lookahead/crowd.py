@@ -195,7 +195,7 @@ def _own(instance: Instance, job: int) -> tuple[int, int]:
 
 def _alike(instance: Instance, jobs: Sequence[int], most: int) -> list[tuple[IntArray, IntArray]]:
     """Options and job indices of jobs with the same options, or else with the same counts of devices."""
-    apart = any(q.device_limit is not None or q.device_limit_by_type for q in instance.round.queues)
+    apart = instance.limits.limited
     by_set: dict[tuple[bytes, int], list[int]] = {}
     for j in jobs:
         start, stop = _own(instance, j)

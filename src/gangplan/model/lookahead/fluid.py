@@ -219,8 +219,8 @@ def _quotas(
     rows: Rows, instance: Instance, crowd: Crowd, entries: Entries, numbers: JobNumbers, count: int
 ) -> None:
     """Queue limits, or what a queue's running jobs hold now where that is more (property P25)."""
-    names = {name: q for q, name in enumerate(instance.queue_names)}
-    for queue in sorted(instance.round.queues, key=lambda q: q.name):
+    names = {name: q for q, name in enumerate(instance.limits.names)}
+    for queue in instance.limits.queues.values():
         limits: list[tuple[int | None, int]] = [
             (instance.speeds.type_index[name], limit)
             for name, limit in sorted(queue.device_limit_by_type.items())
@@ -228,7 +228,7 @@ def _quotas(
         if queue.device_limit is not None:
             limits.append((None, queue.device_limit))
         inside = np.array(
-            [q >= 0 and names[queue.name] in instance.queue_ancestors[q] for q in crowd.queue.tolist()],
+            [q >= 0 and names[queue.name] in instance.limits.ancestors[q] for q in crowd.queue.tolist()],
             dtype=np.bool_,
         )
         mine = np.flatnonzero(inside[entries.class_of]) if len(inside) else np.zeros(0, dtype=np.int64)
@@ -259,7 +259,7 @@ def _held(instance: Instance, numbers: JobNumbers, queue: int, type_: int | None
     fixed = now = 0
     for c, use in enumerate(instance.keep_use):
         mine = instance.classes[c]
-        if not use or mine.queue < 0 or queue not in instance.queue_ancestors[mine.queue]:
+        if not use or mine.queue < 0 or queue not in instance.limits.ancestors[mine.queue]:
             continue
         held = sum(
             amount[0] for n, amount in use.items() if type_ is None or instance.nodes.type_of[n] == type_

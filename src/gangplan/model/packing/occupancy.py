@@ -308,7 +308,7 @@ def single_blocks(occupancy: Occupancy) -> SingleBlocks:
     ]
     wide = 3 if parts == 1 else 4
     nodes = [occupancy.block_nodes(block) for block in range(len(instance.blocks))]
-    chains = instance.queue_ancestors
+    chains = instance.limits.ancestors
     return SingleBlocks(
         option=instance.option,
         class_of=instance.option_class,

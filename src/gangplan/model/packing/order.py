@@ -220,11 +220,13 @@ class _Beneficiaries:
             for other in waits.get(j, ()):
                 self._helped[other].append(j)
         limited = {
-            q.name for q in instance.round.queues if q.device_limit is not None or q.device_limit_by_type
+            q.name
+            for q in instance.limits.queues.values()
+            if q.device_limit is not None or q.device_limit_by_type
         }
         self._limited = tuple(
-            frozenset(a for a in ancestors if instance.queue_names[a] in limited)
-            for ancestors in instance.queue_ancestors
+            frozenset(a for a in ancestors if instance.limits.names[a] in limited)
+            for ancestors in instance.limits.ancestors
         )
 
     def of(self, j: int) -> list[int]:

@@ -25,10 +25,10 @@ class Quotas:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._all = len(instance.speeds.type_names)
-        self.left: IntArray = np.full((len(instance.queue_names), self._all + 1), UNLIMITED, dtype=np.int64)
-        limits = {queue.name: queue for queue in instance.round.queues}
-        for q, name in enumerate(instance.queue_names):
-            queue = limits[name]
+        limits = instance.limits
+        self.left: IntArray = np.full((len(limits.names), self._all + 1), UNLIMITED, dtype=np.int64)
+        for q, name in enumerate(limits.names):
+            queue = limits.queues[name]
             for type_, limit in queue.device_limit_by_type.items():
                 self.left[q, instance.speeds.type_index[type_]] = limit * instance.nodes.parts
             if queue.device_limit is not None:
@@ -36,7 +36,7 @@ class Quotas:
         self.left = np.maximum(self.left, self._held(np.flatnonzero(instance.kept)))
 
     def _ancestors(self, job_class: JobClass) -> tuple[int, ...]:
-        return self._instance.queue_ancestors[job_class.queue] if job_class.queue >= 0 else ()
+        return self._instance.limits.ancestors[job_class.queue] if job_class.queue >= 0 else ()
 
     def _held(self, classes: IntArray) -> IntArray:
         """Devices that running ``classes`` hold under every queue, shape of :attr:`left`."""
@@ -44,7 +44,7 @@ class Quotas:
         if len(held):
             queue = np.array([self._instance.classes[c].queue for c in classes.tolist()], dtype=np.int64)
             np.add.at(own, queue[queue >= 0], self._instance.keeps.devices[classes[queue >= 0]])
-            for q, ancestors in enumerate(self._instance.queue_ancestors):
+            for q, ancestors in enumerate(self._instance.limits.ancestors):
                 held[list(ancestors)] += own[q]
         return held
 
@@ -97,7 +97,7 @@ class Quotas:
             for column, number in self._option(option):
                 if number:
                     short = number - int(self.left[ancestor, column])
-                    worst = max(worst, (short, self._instance.queue_names[ancestor]))
+                    worst = max(worst, (short, self._instance.limits.names[ancestor]))
         return worst
 
 

@@ -434,12 +434,11 @@ class _Limits:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         types = len(instance.speeds.type_names)
-        limits = {queue.name: queue for queue in instance.round.queues}
         self._of_queue: list[list[int]] = []
         self.type_of: list[int] = []
         most: list[float] = []
-        for name in instance.queue_names:
-            queue, mine = limits[name], []
+        for name in instance.limits.names:
+            queue, mine = instance.limits.queues[name], []
             if queue.device_limit is not None:
                 mine.append(len(most))
                 most.append(float(queue.device_limit * instance.nodes.parts))
@@ -457,7 +456,7 @@ class _Limits:
         self.of_class = [
             [
                 limit
-                for ancestor in (instance.queue_ancestors[c.queue] if c.queue >= 0 else ())
+                for ancestor in (instance.limits.ancestors[c.queue] if c.queue >= 0 else ())
                 for limit in self._of_queue[ancestor]
             ]
             for c in instance.classes

@@ -31,9 +31,9 @@ def goods_by_name(instance: Instance, market: Market) -> dict[Name, int]:
 
 def limits_by_name(instance: Instance, market: Market) -> dict[Name, int]:
     """Position of every device limit in the rent array: queue by queue, the limit on all types first."""
-    queues = {queue.name: queue for queue in instance.round.queues}
+    queues = instance.limits.queues
     names: list[Name] = []
-    for name in instance.queue_names:
+    for name in instance.limits.names:
         if queues[name].device_limit is not None:
             names.append(("limit", name, ""))
         names += [("limit", name, type_name) for type_name in sorted(queues[name].device_limit_by_type)]

@@ -9,6 +9,7 @@ from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, TaintEffe
 from gangplan.domain.job import Job, TaskGroup
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
+from gangplan.model.verifier.gates import is_idle
 
 _ORDER = tuple(ForcedReason)
 
@@ -31,6 +32,7 @@ def forced_reasons(round_: Round) -> dict[str, ForcedReason]:
       accelerator types, has a wrong number of device indices, or holds another part of a device than it asks
       for, or a part where devices only count.
     * ``STOPPING``: it is being stopped already.
+    * ``IDLE``: it is interactive, and nobody has used it for as long as its limit.
     """
     nodes = {node.name: node for node in round_.cluster.nodes}
     reasons: dict[str, ForcedReason] = {}
@@ -69,6 +71,8 @@ def _reason(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | N
         found.add(ForcedReason.GANG_BROKEN)
     if not found and job.running.stopping:
         return ForcedReason.STOPPING
+    if not found and is_idle(job, now):
+        return ForcedReason.IDLE
     return min(found, key=_ORDER.index) if found else None
 
 

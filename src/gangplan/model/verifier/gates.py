@@ -11,12 +11,14 @@ _HOUR = 3600
 
 
 def closed_gates(round_: Round) -> dict[str, str]:
-    """Jobs that may not be started now, and the rule that says so: held, not-before or after-jobs."""
+    """Jobs that may not be started now, and the rule that says so: idle, held, not-before or after-jobs."""
     names = {job.name for job in round_.jobs}
     found: dict[str, str] = {}
     for job in round_.jobs:
         gate = job.gate
-        if gate.held:
+        if is_idle(job, round_.now):
+            found[job.name] = "idle"
+        elif gate.held:
             found[job.name] = "held"
         elif gate.not_before is not None and gate.not_before > round_.now:
             found[job.name] = "not-before"
@@ -36,6 +38,14 @@ def run_limits(round_: Round, throughput: Throughput) -> dict[str, str]:
         if job.checkpoint_seconds > most
         or (longest_run(job, round_, throughput) > most and not job.capabilities.pausable)
     }
+
+
+def is_idle(job: Job, now: float) -> bool:
+    """Whether an interactive job says that nobody has used it until its limit, or longer."""
+    wishes = job.interactive
+    if wishes is None or wishes.idle_limit_seconds is None or wishes.idle_since is None:
+        return False
+    return wishes.idle_since + wishes.idle_limit_seconds <= now
 
 
 def counted_age(job: Job, now: float) -> float:

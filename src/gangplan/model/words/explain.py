@@ -16,8 +16,9 @@ from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.job import DeadlineKind
 from gangplan.domain.plan import Verdict, VerdictKind
 from gangplan.domain.round import Round
-from gangplan.model.instance.gates import left_alone_until
+from gangplan.model.instance.gates import idle_too_long, left_alone_until
 from gangplan.model.instance.instance import Instance, JobClass, build_instance
+from gangplan.model.instance.limits import HEADROOM
 from gangplan.model.instance.options import Block, Option
 from gangplan.model.instance.promises import promised_nodes
 from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits, vector
@@ -180,6 +181,8 @@ def _gate(instance: Instance, job_class: JobClass) -> _Reason | None:
     if job_class.kept or job.name not in instance.gated:
         return None
     kind, gate = VerdictKind.HELD_BY_POLICY, job.gate
+    if idle_too_long(job, instance.round.now):
+        return _Reason(kind, "IDLE", "has been idle for longer than its limit")
     if gate.held:
         return _Reason(kind, "HELD", "is held by its owner")
     if gate.not_before is not None and instance.round.now < gate.not_before:
@@ -377,6 +380,9 @@ def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason
     option = min(options, key=lambda o: o.devices)
     short, queue = after.quota_shortfall(job_class, option)
     short = -(-short // instance.nodes.parts)
+    if queue == HEADROOM:
+        message = f"is short of {_devices(short)} that are left for interactive jobs to start on"
+        return _Reason(VerdictKind.HELD_BY_POLICY, "HEADROOM", message, "devices", "", short)
     message = f"queue {queue} is short of {_devices(short)} under its limit"
     return _Reason(VerdictKind.HELD_BY_POLICY, "QUEUE_LIMIT", message, "devices", "", short)
 

@@ -49,13 +49,13 @@ def _said(amount: int, unit: int) -> str:
 
 
 def _queues(instance: Instance) -> list[Notice]:
-    held = dict.fromkeys(range(len(instance.queue_names)), 0)
+    held = dict.fromkeys(range(len(instance.limits.names)), 0)
     for c, job_class in enumerate(instance.classes):
         if job_class.kept and job_class.queue >= 0:
             devices = sum(amounts[0] for amounts in instance.keep_use[c].values())
-            for queue in instance.queue_ancestors[job_class.queue]:
+            for queue in instance.limits.ancestors[job_class.queue]:
                 held[queue] += devices
-    index = {name: q for q, name in enumerate(instance.queue_names)}
+    index = {name: q for q, name in enumerate(instance.limits.names)}
     return [
         Notice(
             "QUEUE_OVER_LIMIT",

@@ -116,6 +116,8 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
         return
     yield from _nodes(scenario)
     yield from _queues(scenario)
+    for name in scenario.policy.headroom:
+        yield from _type(("policy", "headroom", name), name, scenario)
     yield from _profiles(scenario)
     yield from _jobs(scenario)
     yield from _simulation(scenario)

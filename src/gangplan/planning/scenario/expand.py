@@ -25,6 +25,7 @@ from gangplan.domain.job import (
     DeadlineKind,
     DeviceShare,
     Gate,
+    Interactive,
     Job,
     Running,
     TaskGroup,
@@ -160,6 +161,8 @@ def _policy(part: PolicyPart) -> Policy:
         written["tiers"] = tuple(
             Tier(tuple(sorted(set(tier.priorities))), tier.tolerance) for tier in part.tiers
         )
+    if "headroom" in written:
+        written["headroom"] = dict(sorted(part.headroom.items()))
     if part.service_quantiles is not None:
         written["service_quantiles"] = _quantiles(part.service_quantiles)
     if "reference_host" in written:
@@ -318,6 +321,10 @@ def _jobs(group: JobClass, start: float, now: float) -> Iterable[Job]:
             minimum_run_until=_from(start, group.running.minimum_run),
             stopping=group.running.stopping,
         )
+    interactive = None
+    if group.interactive is not None:
+        since = None if group.interactive.idle is None else start - group.interactive.idle
+        interactive = Interactive(group.interactive.start_within, group.interactive.idle_limit, since)
     gate = Gate(group.held, _from(start, group.not_before), tuple(sorted(set(group.after))), group.held_time)
     capabilities = Capabilities(pausable=group.pausable, movable=group.movable, resizable=group.resizable)
     for number, name in enumerate(group.numbered_names()):
@@ -350,4 +357,5 @@ def _jobs(group: JobClass, start: float, now: float) -> Iterable[Job]:
             service_received_device_seconds=group.received,
             left_quantiles=None if group.work_quantiles is None else _quantiles(group.work_quantiles),
             user=group.user,
+            interactive=interactive,
         )

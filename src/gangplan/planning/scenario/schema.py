@@ -329,6 +329,8 @@ class PolicyPart(Part):
     cost_weight: NonNegative = _DEFAULTS.cost_weight
     tracking_weight: NonNegative = _DEFAULTS.tracking_weight
     fragmentation_weight: NonNegative = _DEFAULTS.fragmentation_weight
+    interactive_weight: NonNegative = _DEFAULTS.interactive_weight
+    headroom: dict[Name, Annotated[Whole, Field(lt=2**31)]] = {}
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit
     minimum_run: Duration = _DEFAULTS.minimum_run_seconds
     disruption_limit_per_job_hour: Whole | None = _DEFAULTS.disruption_limit_per_job_hour
@@ -452,6 +454,20 @@ class RunningPart(Part):
     stopping: bool = False
 
 
+class InteractivePart(Part):
+    """Work that somebody waits for at a screen.
+
+    Attributes:
+        start_within: objective for the time from submission to start.
+        idle_limit: it is stopped once it has been idle for so long; None: it never is.
+        idle: for how long nobody has used it, at the start; None: it is in use.
+    """
+
+    start_within: PositiveDuration
+    idle_limit: PositiveDuration | None = None
+    idle: Duration | None = None
+
+
 class PromisedPart(Part):
     """A place that was promised to a job that waits; or, without ``where``, a wish for a promise.
 
@@ -498,6 +514,7 @@ class JobClass(Tasks, Members):
         pausable: may be evicted.
         movable: may be migrated.
         resizable: may be given another number of tasks.
+        interactive: when it should start, if somebody waits for it; None: nobody does.
         held: it may not start.
         not_before: from the start; it may not start before.
         after: names of jobs that must be done before it starts; those of the scenario are not.
@@ -532,6 +549,7 @@ class JobClass(Tasks, Members):
     pausable: bool = True
     movable: bool = True
     resizable: bool = True
+    interactive: InteractivePart | None = None
     held: bool = False
     not_before: Duration | None = None
     after: list[Name] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from gangplan.domain.job import OPEN, Capabilities, DeadlineKind, Gate, Job, Running
+from gangplan.domain.job import OPEN, Capabilities, DeadlineKind, Gate, Interactive, Job, Running
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
@@ -77,6 +77,7 @@ def _member(template: Job, name: str, revision: str) -> Job:
         template.service_received_device_seconds,
         template.left_quantiles,
         template.user,
+        template.interactive,
     )
 
 
@@ -165,7 +166,25 @@ def _read_job(
         received,
         left_quantiles,
         fields.text(message.user, path, "user"),
+        _read_interactive(message.interactive, f"{path}interactive.", fields)
+        if message.HasField("interactive")
+        else None,
     )
+
+
+def _read_interactive(message: job_pb2.Interactive, path: str, fields: Fields) -> Interactive:
+    """When the job should start, and how long it may be idle."""
+    if not message.HasField("start_within"):
+        fields.refuse(f"{path}start_within", "must be set: the objective for the time to start")
+        return Interactive(1.0)
+    within = fields.duration(message.start_within, path, "start_within", positive=True)
+    limit = None
+    if message.HasField("idle_limit"):
+        limit = fields.duration(message.idle_limit, path, "idle_limit", positive=True)
+    since = None
+    if message.HasField("idle_since"):
+        since = fields.instant(message.idle_since, path, "idle_since")
+    return Interactive(within, limit, since)
 
 
 def _read_deadline(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from gangplan.domain.policy import FairnessForm, Policy, Tier
@@ -18,8 +19,15 @@ from gangplan.v1 import policy_pb2
 _DEFAULT = Policy()
 
 
-def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy:
-    """The policy; what is unset has the preset's value, or the domain's default (decision 41)."""
+def read_policy(message: policy_pb2.Policy, path: str, types: AbstractSet[str], fields: Fields) -> Policy:
+    """The policy; what is unset has the preset's value, or the domain's default (decision 41).
+
+    Args:
+        message: what to read.
+        path: where it stands.
+        types: catalogued accelerator types.
+        fields: collects what is wrong.
+    """
     start = _DEFAULT
     if message.preset in PRESETS:
         start = PRESETS[message.preset].policy
@@ -81,6 +89,9 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
     fragmentation = start.fragmentation_weight
     if terms.fragmentation.HasField("weight"):
         fragmentation = terms.fragmentation.weight
+    interactive = (
+        terms.interactive.weight if terms.interactive.HasField("weight") else start.interactive_weight
+    )
     after, longest = start.promise_after_seconds, start.longest_run_seconds
     if message.promises.HasField("after"):
         after = fields.duration(message.promises.after, path, "promises.after")
@@ -109,6 +120,8 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         fragmentation_weight=fields.real(
             fragmentation, inside, "fragmentation.weight", 0.0, limits.LARGEST_FACTOR
         ),
+        interactive_weight=fields.real(interactive, inside, "interactive.weight", 0.0, limits.LARGEST_FACTOR),
+        headroom=_read_headroom(message.headroom, path, types, fields),
         disruption_limit=limit,
         minimum_run_seconds=minimum,
         disruption_limit_per_job_hour=per_job,
@@ -119,6 +132,18 @@ def read_policy(message: policy_pb2.Policy, path: str, fields: Fields) -> Policy
         tiers=_read_tiers(message.tiers, path, fields),
         reference_host=host,
     )
+
+
+def _read_headroom(
+    message: policy_pb2.Headroom, path: str, types: AbstractSet[str], fields: Fields
+) -> Mapping[str, int]:
+    """Devices by type, in the order of names."""
+    found = dict(sorted(message.devices_by_type.items()))
+    for type_, devices in found.items():
+        at = f'headroom.devices_by_type["{type_}"]'
+        fields.known(type_, types, path, at, "catalogued accelerator type")
+        fields.integer(devices, path, at, 0, 2**31 - 1)
+    return MappingProxyType(found)
 
 
 def _read_service(message: policy_pb2.FairnessTerm, path: str, fields: Fields) -> Quantiles | None:

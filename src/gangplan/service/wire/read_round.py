@@ -134,7 +134,7 @@ def _read_round(
         {node.name: node for node in cluster.nodes},
     )
     jobs = read_jobs(request.jobs, request.job_classes, path, known, fields)
-    policy = read_policy(request.policy, f"{path}policy.", fields)
+    policy = read_policy(request.policy, f"{path}policy.", types, fields)
     request_id = fields.text(request.request_id, path, "request_id")
     parameters = read_parameters(request.parameters, request_id, f"{path}parameters.", fields)
     parameters = _with_state(parameters, request, path, fields)

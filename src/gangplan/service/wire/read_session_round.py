@@ -53,7 +53,10 @@ def read_session_round(
         horizon = fields.duration(request.horizon, "", "horizon", positive=True)
         if horizon < length:
             fields.refuse("horizon", f"{horizon:g} s is shorter than the round, {length:g} s")
-    policy = read_policy(request.policy, "policy.", fields) if "policy" in set_fields else round_.policy
+    policy = round_.policy
+    if "policy" in set_fields:
+        types = frozenset(entry.name for entry in round_.accelerators)
+        policy = read_policy(request.policy, "policy.", types, fields)
     request_id = fields.text(request.request_id, "", "request_id")
     if "parameters" in set_fields:
         parameters = read_parameters(request.parameters, request_id, "parameters.", fields)

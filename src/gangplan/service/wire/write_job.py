@@ -81,6 +81,12 @@ def write_job(job: Job, message: job_pb2.Job) -> None:
     message.after_jobs.extend(gate.after_jobs)
     if gate.held_seconds:
         write_seconds(gate.held_seconds, message.held_time)
+    if job.interactive is not None:
+        write_seconds(job.interactive.start_within_seconds, message.interactive.start_within)
+        if job.interactive.idle_limit_seconds is not None:
+            write_seconds(job.interactive.idle_limit_seconds, message.interactive.idle_limit)
+        if job.interactive.idle_since is not None:
+            write_seconds(job.interactive.idle_since, message.interactive.idle_since)
     for time in job.disrupted_at:
         write_seconds(time, message.disrupted_at.add())
     if job.running is not None:

@@ -25,6 +25,7 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             cost=policy_pb2.CostTerm(weight_per_micro=policy.cost_weight),
             tracking=policy_pb2.TrackingTerm(weight=policy.tracking_weight),
             fragmentation=policy_pb2.FragmentationTerm(weight=policy.fragmentation_weight),
+            interactive=policy_pb2.InteractiveTerm(weight=policy.interactive_weight),
         ),
         churn_limits=policy_pb2.ChurnLimits(
             disruption_limit=policy.disruption_limit,
@@ -32,6 +33,7 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             disruption_limit_per_job_hour=policy.disruption_limit_per_job_hour,
         ),
         promises=policy_pb2.PromisePolicy(work_quantile=policy.promise_quantile),
+        headroom=policy_pb2.Headroom(devices_by_type=dict(sorted(policy.headroom.items()))),
         reference_host=write_resources(policy.reference_host),
         tiers=[
             policy_pb2.Tier(priorities=tier.priorities, tolerance=tier.tolerance) for tier in policy.tiers

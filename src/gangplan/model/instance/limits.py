@@ -1,0 +1,110 @@
+"""Device limits as the model sees them: those of the queue tree, and the headroom for interactive jobs.
+
+The headroom is a limit like a queue's, on all jobs that are not interactive (``constraints/headroom.py``).
+Since they are in queues of their own as well, every queue has a twin for them, below both; twins have no
+limits. So what knows limits of queues (rows, prices, quotas of the packing) knows the headroom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
+from gangplan.domain.queue import Queue
+from gangplan.domain.round import Round
+from gangplan.model.instance.sites import Nodes
+
+HEADROOM = "\0headroom"
+"""Stands for all jobs that are not interactive; no queue of a caller is named so."""
+_TWIN = "\0batch/"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """Who counts under which limit.
+
+    Attributes:
+        names: of queues in order; the headroom, and the twins of queues for those under it, come last.
+        queues: limits by name.
+        ancestors: by position in ``names``: the queues that a member counts under, its own first.
+        limited: whether there is any limit at all.
+    """
+
+    names: tuple[str, ...]
+    queues: Mapping[str, Queue]
+    ancestors: tuple[tuple[int, ...], ...]
+    limited: bool
+    _index: Mapping[str, int]
+
+    def of(self, job: Job) -> int:
+        """Position of the queue that a job counts in; -1: none."""
+        if HEADROOM in self._index and job.interactive is None:
+            return self._index[HEADROOM if job.queue is None else _TWIN + job.queue]
+        return -1 if job.queue is None else self._index[job.queue]
+
+    def chain(self, job: Job) -> tuple[str, ...]:
+        """Names of the queues that a job counts under."""
+        own = self.of(job)
+        return () if own < 0 else tuple(self.names[q] for q in self.ancestors[own])
+
+
+def build_limits(round_: Round, kept: Mapping[str, Sequence[TaskPlacement]], nodes: Nodes) -> Limits:
+    """The limits of a round.
+
+    Args:
+        round_: the round.
+        kept: what the running jobs that may stay hold, by name.
+        nodes: of the round.
+    """
+    queues = {queue.name: queue for queue in sorted(round_.queues, key=lambda queue: queue.name)}
+    chains = {name: _chain(queues, name) for name in queues}
+    if any(round_.policy.headroom.values()):
+        queues[HEADROOM] = Queue(HEADROOM, device_limit_by_type=_for_others(round_, kept, nodes))
+        chains[HEADROOM] = (HEADROOM,)
+        for name in [name for name in queues if name != HEADROOM]:
+            queues[_TWIN + name] = Queue(_TWIN + name)
+            chains[_TWIN + name] = (_TWIN + name, *chains[name], HEADROOM)
+    names = tuple(queues)
+    index = {name: q for q, name in enumerate(names)}
+    return Limits(
+        names,
+        queues,
+        tuple(tuple(index[above] for above in chains[name]) for name in names),
+        any(queue.device_limit is not None or queue.device_limit_by_type for queue in queues.values()),
+        index,
+    )
+
+
+def _chain(queues: Mapping[str, Queue], name: str) -> tuple[str, ...]:
+    chain = []
+    here: str | None = name
+    while here is not None:
+        chain.append(here)
+        here = queues[here].parent
+    return tuple(chain)
+
+
+def _for_others(round_: Round, kept: Mapping[str, Sequence[TaskPlacement]], nodes: Nodes) -> dict[str, int]:
+    """Devices by type that jobs that are not interactive may hold together.
+
+    What may be filled on nodes where tasks may start, and what they hold on others, which they only lose.
+    """
+    headroom = {name: count for name, count in round_.policy.headroom.items() if count}
+    found = dict.fromkeys(sorted(headroom), 0)
+    for node, is_open in zip(nodes.nodes, nodes.open.tolist(), strict=True):
+        if is_open and node.accelerator_type in found:
+            found[node.accelerator_type] += node.usable_device_count
+    milli = dict.fromkeys(found, 0)
+    for job in round_.jobs:
+        if job.interactive is not None or job.name not in kept:
+            continue
+        groups = {group.name: group for group in job.component.task_groups}
+        for place in kept[job.name]:
+            n = nodes.index[place.node]
+            kind = nodes.nodes[n].accelerator_type
+            if kind in milli and not nodes.open[n]:
+                milli[kind] += place.tasks * groups[place.group].device_milli
+    return {
+        kind: max(0, count - headroom[kind] - (-milli[kind] // WHOLE_DEVICE)) for kind, count in found.items()
+    }
