@@ -57,7 +57,7 @@ def test_policies_are_listed(gangplan: Run) -> None:
     ("words", "said"),
     [
         (("small/seed0", "--policy", "nobody"), "fifo, fifo-strict"),
-        (("tiny/seed0",), "is neither small/seedN nor"),
+        (("tiny/seed0",), "is none of small/seedN, interactive/seedN and"),
         (("nowhere.yaml",), "cannot be read"),
     ],
 )

@@ -80,8 +80,15 @@ _ALL = (
         "Short and small jobs start soon: every job has one voice, and whoever has held least goes first.",
         # gamma 0: a job is worth the same whatever it asks for, so per device the small ones are worth most.
         # Device time received stands for a duration that nobody knows, as in Tiresias: a job that has held
-        # little is probably a short one. There is no class of interactive jobs with a goal for its start yet.
-        Policy(size_exponent=0.0, fairness_power=2.0, fairness_forms={FairnessForm.DEVICE_TIME: 1.0}),
+        # little is probably a short one. The start of a job that is said to be interactive is worth four
+        # times its work while it is in time: it goes before one of up to five times its weight. Devices left
+        # for such starts are the own matter of each cluster (``headroom``).
+        Policy(
+            size_exponent=0.0,
+            fairness_power=2.0,
+            fairness_forms={FairnessForm.DEVICE_TIME: 1.0},
+            interactive_weight=4.0,
+        ),
     ),
     Preset(
         "soonest-end",

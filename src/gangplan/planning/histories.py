@@ -3,6 +3,9 @@
 **Small**: two to four nodes of two types, 5 to 15 jobs of up to 8 devices with gangs among them, a third with
 a deadline, rounds of five minutes, all over within a few dozen rounds.
 
+**Interactive**: a small one, and six jobs of one device at which somebody sits, submitted at any moment of
+the first twelve rounds, that work for one to four rounds and should start within one.
+
 **Large**: the cluster and the jobs of :mod:`~gangplan.planning.generate` (types, sizes, elasticity, profiles,
 priorities, tenants, restart costs), empty at first; jobs arrive at random over so many rounds, as many as
 make the wanted load. Their time at the reference throughput is log-normal around an hour with a spread of 1,
@@ -28,7 +31,7 @@ from statistics import NormalDist
 import numpy as np
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
-from gangplan.domain.job import Component, Job, TaskGroup
+from gangplan.domain.job import Component, Interactive, Job, TaskGroup
 from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
@@ -40,6 +43,7 @@ from gangplan.planning.generate.site import SPEEDS
 from gangplan.planning.rounds.history import Arrival, Failure, History
 
 SMALL = "small"
+INTERACTIVE = "interactive"
 ARRIVAL_ROUNDS = 300
 LOAD = 1.0
 _SMALL_ROUNDS = 4
@@ -51,6 +55,8 @@ _DEVICE_ROUNDS = 80
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 200
 _DEADLINE_CHANCE = 0.2
 _CHECKPOINT_SECONDS = 600.0
+_SHELLS, _SHELL_ROUNDS = 6, 12
+"""Interactive jobs of a history, and rounds over which they are submitted."""
 _SMALL_USERS, _LARGE_USERS = 4, 12
 _USER_SPREAD = 0.2
 """How far from a user's usual place among all durations its jobs are, standard deviation in parts of all."""
@@ -108,6 +114,27 @@ def small(seed: int) -> History:
         policy=Policy(priority_weights={0: 1.0, 1: 2.0}),
     )
     return History(template, tuple(arrivals), name=f"{SMALL}/seed{seed}", seed=seed)
+
+
+def interactive(seed: int) -> History:
+    """A small history with interactive jobs beside.
+
+    Args:
+        seed: not negative.
+    """
+    history, rng = small(seed), np.random.default_rng([seed, 15])
+    arrivals = list(history.arrivals)
+    for index in range(_SHELLS):
+        submit = NOW + float(np.round(rng.uniform(0, _SHELL_ROUNDS) * ROUND_SECONDS, 1))
+        work = float(np.round(rng.uniform(1.0, 4.0) * ROUND_SECONDS, 1))
+        job = Job(
+            name=f"shell-{index}",
+            component=Component(task_groups=(TaskGroup(count=1),)),
+            submit_time=submit,
+            interactive=Interactive(ROUND_SECONDS),
+        )
+        arrivals.append(Arrival(job, work, 0.0))
+    return replace(history, arrivals=tuple(arrivals), name=f"{INTERACTIVE}/seed{seed}")
 
 
 def large(
@@ -203,21 +230,22 @@ def _failures(
 
 
 def named(name: str) -> History:
-    """The history named ``small/seedN`` or ``SIZE/ROUNDS/LOAD/seedN`` (load in percent).
+    """The history named ``small/seedN``, ``interactive/seedN`` or ``SIZE/ROUNDS/LOAD/seedN`` (percent).
 
     Raises:
         InvalidInputError: the name has another form.
     """
-    match = re.fullmatch(r"small/seed(\d{1,9})", name)
+    match = re.fullmatch(r"(small|interactive)/seed(\d{1,9})", name)
     if match:
-        return small(int(match[1]))
+        return (small if match[1] == SMALL else interactive)(int(match[2]))
     match = re.fullmatch(r"([A-Z]+)/(\d{1,5})/(\d{1,4})/seed(\d{1,9})", name)
     if match is None:
         raise InvalidInputError(
             [
                 FieldViolation(
                     "history",
-                    f"{name!r} is neither small/seedN nor SIZE/ROUNDS/LOAD/seedN, e.g. S/300/100/seed0",
+                    f"{name!r} is none of small/seedN, interactive/seedN and SIZE/ROUNDS/LOAD/seedN, "
+                    "e.g. S/300/100/seed0",
                 )
             ]
         )

@@ -34,7 +34,7 @@ def violations(reading: Reading) -> list[Violation]:
     facts = reading.facts
     if not any(facts.round.policy.headroom.values()):
         return []
-    now, most = facts.once(_now), facts.once(_most)
+    now, most = facts.once(_now), facts.once(left_to_others)
     after = dict(now)
     for change in reading.changed.values():
         if change.job.interactive is not None:
@@ -62,7 +62,7 @@ def _now(facts: RoundFacts) -> dict[str, int]:
     return held
 
 
-def _most(facts: RoundFacts) -> dict[str, int]:
+def left_to_others(facts: RoundFacts) -> dict[str, int]:
     """Thousandths of devices that are theirs, by type with a headroom."""
     policy = facts.round.policy
     found: dict[str, int] = {}
