@@ -97,6 +97,7 @@ def test_a_service_for_all_machines_does_not_start_open() -> None:
             "postgresql://u@h/db?password=x&sslmode=require",
             "postgresql://u@h/db?password=***&sslmode=require",
         ),
+        ("postgresql://u:a/b?c@d@h/db", "postgresql://u:***@h/db"),
         ("postgresql://h/db?sslpassword=x", "postgresql://h/db?sslpassword=***"),
         ("/var/lib/gangplan/sessions.db", "/var/lib/gangplan/sessions.db"),
     ],

@@ -132,10 +132,9 @@ async def test_a_token_of_each_scope_on_every_method(serving: Any, instant: Any,
                     assert got == FORBIDDEN, (path, scope)
         # Which methods there are, is told to callers only.
         assert await told(channel, "/gangplan.v1.PlacementService/Nothing", None) == NOBODY
-        assert (await told(channel, "/gangplan.v1.PlacementService/Nothing", TOKENS[Scope.ADMIN]))[0] == (
-            "UNIMPLEMENTED"
-        )
-        assert await told(channel, "/gangplan.v1.PlacementService/Nothing", TOKENS[Scope.PLAN]) == FORBIDDEN
+        for scope in Scope:
+            got = await told(channel, "/gangplan.v1.PlacementService/Nothing", TOKENS[scope])
+            assert got[0] == "UNIMPLEMENTED"
 
 
 async def test_probes_need_no_token_and_reflection_does(serving: Any, instant: Any, callers: Path) -> None:

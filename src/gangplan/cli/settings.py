@@ -16,7 +16,7 @@ from gangplan.errors import FieldViolation, InvalidInputError
 
 HEADER = "gangplan"
 _PASSWORD = (
-    re.compile(r"(?P<before>://[^:/@?#]*:)[^/?#]*(?=@)"),
+    re.compile(r"(?P<before>://[^:/@?#]*:).*(?=@)"),
     re.compile(r"(?P<before>[?&](?:ssl)?password=)[^&#]*", re.IGNORECASE),
 )
 

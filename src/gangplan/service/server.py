@@ -11,7 +11,6 @@ from typing import Self
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from gangplan.observe.endpoint import HttpEndpoint
 from gangplan.observe.logs import get_logger
@@ -24,6 +23,7 @@ from gangplan.service.methods import generic_handlers
 from gangplan.service.notify import notify
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
+from gangplan.service.reflecting import reflect
 from gangplan.service.security.callers import CallersFile
 from gangplan.service.security.certificates import CertificateFiles, Certificates
 from gangplan.service.security.exposure import refuse_exposure
@@ -116,7 +116,7 @@ class Server:
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         names = [name for file in _FILES for name in (s.full_name for s in file.services_by_name.values())]
-        reflection.enable_server_reflection([*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
+        reflect([*names, health.SERVICE_NAME], server)
         try:
             port = self._listen(server, f"{host}:{options.port}")
         except RuntimeError as error:
@@ -135,7 +135,16 @@ class Server:
             if name not in _SERVING:
                 await self._health.set(name, health_pb2.HealthCheckResponse.NOT_SERVING)
         self.address = f"{host}:{port}"
-        _log.info("listening", address=self.address, slots=options.slots, queue=options.queue)
+        _log.info(
+            "listening",
+            address=self.address,
+            slots=options.slots,
+            queue=options.queue,
+            tls=options.tls_certificate is not None,
+            callers_known=options.callers is not None or options.client_ca is not None,
+        )
+        if options.insecure:
+            _log.warning("insecure: whoever reaches the address may call")
         return self.address
 
     async def stop(self, grace_seconds: float | None = None) -> None:

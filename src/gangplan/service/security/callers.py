@@ -50,7 +50,7 @@ class Caller(BaseModel):
         token_sha256: SHA-256 of each of its tokens, in hexadecimal.
         certificate: common name or subject alternative name of its certificate; empty: it has none.
         calls_per_second: in the long run; None: the service's.
-        burst: calls at once after a pause; None: the service's.
+        burst: calls at once after a pause; None: those of a second, or the service's where the rate is.
         max_request_mib: largest request, all chunks of a snapshot together, MiB; None: the service's.
     """
 
@@ -83,9 +83,14 @@ class Caller(BaseModel):
 
     def rate(self, otherwise: Rate | None) -> Rate | None:
         """How often it may call; None: without limit."""
+        per_second = self.calls_per_second or (otherwise.per_second if otherwise else None)
+        if per_second is None:
+            return None
+        if self.burst is not None:
+            return Rate(per_second, self.burst)
         if self.calls_per_second is None:
             return otherwise
-        return Rate(self.calls_per_second, self.burst or max(1, round(self.calls_per_second)))
+        return Rate(per_second, max(1, round(per_second)))
 
     @property
     def max_request_bytes(self) -> int | None:

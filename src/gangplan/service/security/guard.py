@@ -74,13 +74,15 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
             return handler  # type: ignore[no-any-return]
         try:
             known = self._by_token(handler_call_details.invocation_metadata or ())
+            if handler is None:
+                # Which methods there are is told to those only who may call.
+                return (
+                    None if known is not None or self._is_open() else self._refusing(UnauthenticatedError())
+                )
             if known is not None:
                 self._admit(known, method)
         except GangplanError as error:
             return self._refusing(error)
-        if handler is None:
-            # Which methods there are is told to those only who may call.
-            return None if known is not None or self._is_open() else self._refusing(UnauthenticatedError())
         behaviour = behaviour_of(handler)
 
         async def answered(request: Any, context: Any) -> Any:

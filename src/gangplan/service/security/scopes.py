@@ -54,7 +54,10 @@ SCOPES: Mapping[str, Scope] = {
     },
     f"{_PLANNING}Simulate": Scope.ADMIN,
     f"{_PLANNING}Sweep": Scope.ADMIN,
-    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": Scope.READ,
+    **{
+        f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo": Scope.READ
+        for version in ("v1alpha", "v1")
+    },
 }
 """By the path of the method."""
 
