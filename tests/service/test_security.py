@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import json
 import logging
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -320,6 +321,35 @@ async def test_certificates_are_replaced_without_a_restart(
 
 def write(path: Path, content: str) -> None:
     path.write_text(content)
+
+
+async def test_a_connection_does_not_outlive_its_certificates_for_long(
+    serving: Any, instant: Any, ours: Authority, theirs: Authority, here: Pair, tmp_path: Path
+) -> None:
+    trusted = tmp_path / "clients.pem"
+    shutil.copyfile(ours.file, trusted)
+    mine = ours.issue("kueue.example")
+    credentials = Credentials(ca=ours.file, certificate=mine.certificate, key=mine.key)
+    settings = over_tls(here, client_ca=trusted, connection_seconds=0.5)
+    async with (
+        serving(instant, **settings) as server,
+        AsyncClient(server.address, credentials=credentials) as kept,
+    ):
+        ends = asyncio.get_running_loop().time() + 2.0
+        while asyncio.get_running_loop().time() < ends:
+            await kept.list_solvers()  # a connection that ends costs no call
+            await asyncio.sleep(0.02)
+        shutil.copyfile(theirs.file, trusted)
+        await asyncio.sleep(1.5)
+        assert await refused(kept) == "UNAVAILABLE"
+
+
+async def refused(client: AsyncClient) -> str:
+    try:
+        await client.get_capabilities(timeout=1.0)
+    except ServiceError as error:
+        return error.code
+    return "OK"
 
 
 async def test_callers_are_replaced_without_a_restart(serving: Any, instant: Any, callers: Path) -> None:

@@ -30,6 +30,8 @@ class ServerOptions:
         client_ca: who signs the callers' certificates, PEM; None: callers need none.
         callers: file of the callers, their scopes, tokens and limits; None: whoever has a certificate, or
             anybody where none is needed.
+        connection_seconds: after which a connection is replaced, between two calls: certificates and callers
+            that are no longer good go with it, and callers spread over new services.
         insecure: listen beyond loopback without TLS or without knowing who calls.
         calls_per_second: of each caller that ``callers`` gives no rate; None: no limit.
         burst: calls at once after a pause of each such caller.
@@ -62,6 +64,7 @@ class ServerOptions:
     tls_key: Path | None = None
     client_ca: Path | None = None
     callers: Path | None = None
+    connection_seconds: float = 3600.0
     insecure: bool = False
     calls_per_second: float | None = None
     burst: int = 20

@@ -22,7 +22,7 @@ def reflect(names: Iterable[str], server: grpc.aio.Server) -> None:
     """
     told = [*names, reflection.SERVICE_NAME]
     reflection.enable_server_reflection(told, server)
-    servicer: Any = reflection.aio.ReflectionServicer(service_names=told)  # type: ignore[attr-defined]
+    servicer: Any = reflection.aio.ReflectionServicer(service_names=told)
     handler = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo,
         request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,

@@ -107,6 +107,7 @@ class Server:
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_send_message_length", options.max_message_bytes),
                 ("grpc.max_metadata_size", _METADATA_BYTES),
+                ("grpc.max_connection_age_ms", round(options.connection_seconds * 1000)),
                 # Two servers on one port share its calls: not without a word.
                 ("grpc.so_reuseport", int(options.reuse_port)),
             ],
