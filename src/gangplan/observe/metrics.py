@@ -108,7 +108,6 @@ class Metrics:
     def observe_round(self, result: RoundResult) -> None:
         """Count one answered round."""
         self.round_seconds.labels(result.pipeline).observe(result.seconds_by_phase.get("total", 0.0))
-        self.jobs_waiting.set(len(result.verdicts))
         self.rounds.labels(result.pipeline, result.reason.value, result.limit.value).inc()
         self.relative_gap.observe(result.quality.relative_gap)
         self.gap_of_gain.observe(result.quality.gap_of_gain)

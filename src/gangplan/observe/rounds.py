@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gangplan.observe.metrics import Metrics
 
 
-def note_round(metrics: Metrics, request_id: str, round_: Round, result: RoundResult) -> None:
+def note_round(metrics: Metrics, request_id: str, round_: Round, result: RoundResult, *, real: bool) -> None:
     """Tell all who follow the rounds of a server.
 
     Args:
@@ -19,9 +19,12 @@ def note_round(metrics: Metrics, request_id: str, round_: Round, result: RoundRe
         request_id: the caller's.
         round_: the round.
         result: its answer.
+        real: it is of a cluster that there is, and not of one that somebody only asks about.
     """
     metrics.observe_round(result)
-    metrics.board.note(round_, result)
+    if real:
+        metrics.jobs_waiting.set(len(result.verdicts))
+        metrics.board.note(round_, result)
     metrics.tracing.phases(result)
     log_round(request_id, round_, result)
 

@@ -341,7 +341,7 @@ class Placement:
     ) -> round_pb2.PlanRoundResponse:
         """Count and log a round, write its answer, and have it captured."""
         if self._metrics is not None:
-            note_round(self._metrics, parameters.request_id, round_, result)
+            note_round(self._metrics, parameters.request_id, round_, result, real=request is not None)
         answer = write_result(result, request_id=parameters.request_id, version=VERSION)
         if self._recorder is not None and request is not None:
             self._recorder.answered(self._taken(round_, parameters, call, request), answer)
