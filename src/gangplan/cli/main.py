@@ -73,6 +73,7 @@ def application(verb: str | None = None) -> typer.Typer:
         solvers,
         token,
         trace,
+        whatif,
     )
 
     app = _typer(help="A placement oracle for GPU clusters: exact, verified plans, and how good they are.")
@@ -100,6 +101,7 @@ def application(verb: str | None = None) -> typer.Typer:
         serve.serve,
         solve.solve,
         simulate.simulate,
+        whatif.whatif,
         check.check,
         admit.admit,
         solvers.solvers,

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from gangplan.planning.rounds.history import History
     from gangplan.planning.rounds.loop import RoundRecord, Settings
     from gangplan.planning.rounds.state import State
-    from gangplan.planning.rounds.told import Telling
-    from gangplan.planning.scenario.schema import SimulationPart
+    from gangplan.planning.sources import Source
 
 _OPTIONS = {
     "queue": "--queue",
@@ -32,9 +31,6 @@ _OPTIONS = {
     "restart_seconds": "--restart",
 }
 """What says how a trace is replayed, by the field of :class:`~gangplan.planning.trace.replay.Replay`."""
-_MOST_ROUNDS = 1_000_000
-_AFTER_SECONDS = 30 * 86_400.0
-"""How long after the last arrival nodes go on to fail, besides once the time until then."""
 _KEEP_SECONDS = 60.0
 
 
@@ -173,15 +169,17 @@ def simulate(
     """  # noqa: D301 - \b keeps the lines
     from dataclasses import asdict
 
-    from gangplan.planning import policies
+    from gangplan.planning import policies, sources
     from gangplan.planning.metrics import job_reports, measure
-    from gangplan.planning.rounds.loop import play
+    from gangplan.planning.rounds.loop import Settings, play
+    from gangplan.planning.rounds.told import Told
+    from gangplan.planning.trace.replay import Replay
 
     if policy == "list":
         for name, about in policies.describe().items():
             print(f"{name:24} {about}")
         return
-    how_replayed = {
+    how_replayed: dict[str, Any] = {
         "queue": queue,
         "skip": skip,
         "most_jobs": most_jobs,
@@ -190,13 +188,16 @@ def simulate(
         "types": _pairs(types or []),
         "restart_seconds": restart,
     }
-    if cluster is not None:
-        history, settings = _replay(Path(scenario), cluster, how_replayed, told, noise, seed, rounds)
-    else:
-        history, settings = _read(scenario, how_replayed, told, noise, seed, rounds)
-    history = history.under(preset, "--preset")
+    source = _source(scenario, cluster, how_replayed)
+    seed = source.seed if seed is None else seed
+    found = source.history(Replay(seed=seed, **how_replayed))
+    for reason, count in (*found.left_out.items(), *found.changed.items()):
+        say(f"{'left out' if reason in found.left_out else 'changed'}: {reason} ({count:,})")
+    telling = source.telling(None if told is None else Told(told.value), noise, seed)
+    settings = Settings(telling, source.most_rounds if rounds is None else rounds)
+    history = found.history.under(preset, "--preset")
     if mtbf is not None:
-        history = _failing(history, settings, mtbf, repair)
+        history = sources.failing(history, settings.most_rounds, mtbf, repair, history.seed)
     how = policies.How(pipeline=pipeline.value, time_budget_seconds=time_limit, seed=history.seed)
     decides = policies.make(policy, how)
     with _progress(history) as shown, _kept(state, history, policy, settings) as (begin, keep):
@@ -228,85 +229,22 @@ def simulate(
         print_document({"run": run, "metrics": metrics.document(), "jobs": jobs}, output)
 
 
-def _read(
-    scenario: str,
-    how: dict[str, Any],
-    told: ToldChoice | None,
-    noise: float | None,
-    seed: int | None,
-    rounds: int | None,
-) -> tuple[History, Settings]:
-    """The history, and how it is played; options come before what the file says, those of traces are refused.
+def _source(scenario: str, cluster: Path | None, how: dict[str, Any]) -> Source:
+    """What is played; what is said of a trace is refused without one.
 
     Raises:
-        InvalidInputError: it is a trace, or ``how`` says something of one.
+        InvalidInputError: it cannot be read, or ``how`` says something of a trace that is none.
     """
     from gangplan.errors import FieldViolation, InvalidInputError
-    from gangplan.planning import histories
-    from gangplan.planning.rounds.loop import Settings
-    from gangplan.planning.scenario import history, load
-    from gangplan.planning.scenario.schema import SimulationPart
+    from gangplan.planning import sources
     from gangplan.planning.trace.replay import Replay
 
-    path = Path(scenario)
-    if path.name.lower().endswith((".jsonl", ".jsonl.gz")):
-        raise InvalidInputError(
-            [FieldViolation("--cluster", "a trace is replayed on a cluster: name its file")]
-        )
     unset = Replay()
     said = [_OPTIONS[name] for name, value in how.items() if value != getattr(unset, name)]
-    if said:
+    if said and cluster is None and not sources.is_trace(Path(scenario)):
         description = "is of a trace: replay one with --cluster"
         raise InvalidInputError([FieldViolation(option, description) for option in said])
-    part = SimulationPart()
-    if path.suffix.lower() in {".yaml", ".yml"} or path.is_file():
-        read = load(path)
-        part, found = read.simulation, history(read, folder=path.parent)
-    else:
-        found = histories.named(scenario)
-    telling = _telling(part, told, noise, found.seed if seed is None else seed)
-    return found, Settings(telling, part.rounds if rounds is None else rounds)
-
-
-def _replay(
-    trace: Path,
-    cluster: Path,
-    how: dict[str, Any],
-    told: ToldChoice | None,
-    noise: float | None,
-    seed: int | None,
-    rounds: int | None,
-) -> tuple[History, Settings]:
-    """A trace on the cluster of a scenario; what is left out of it is said."""
-    from gangplan.planning.rounds.history import Failure
-    from gangplan.planning.rounds.loop import Settings
-    from gangplan.planning.scenario import expand, load
-    from gangplan.planning.trace.lines import load as load_trace
-    from gangplan.planning.trace.replay import Replay, replay
-
-    scenario = load(cluster)
-    site, part = expand(scenario, folder=cluster.parent), scenario.simulation
-    seed = part.seed if seed is None else seed
-    asked = Replay(checkpoint_seconds=part.checkpoint_every, seed=seed, **how)
-    failures = [Failure(one.node, site.now + one.at, site.now + one.at + one.lasts) for one in part.failures]
-    found = replay(load_trace(trace), site, asked, failures)
-    for reason, count in (*found.left_out.items(), *found.changed.items()):
-        say(f"{'left out' if reason in found.left_out else 'changed'}: {reason} ({count:,})")
-    telling = _telling(part, told, noise, seed)
-    if rounds is None:  # the default of a scenario is too few for months
-        rounds = part.rounds if "rounds" in part.model_fields_set else _MOST_ROUNDS
-    return found.history, Settings(telling, rounds)
-
-
-def _telling(part: SimulationPart, told: ToldChoice | None, noise: float | None, seed: int) -> Telling:
-    """What policies are told: options come before what the file says."""
-    from gangplan.planning.rounds.told import Telling, Told
-
-    return Telling(
-        Told(part.told if told is None else told.value),
-        noise=part.noise if noise is None else noise,
-        seed=seed,
-    )
+    return sources.read(scenario, cluster)
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
@@ -316,19 +254,6 @@ def _pairs(words: list[str]) -> dict[str, str]:
     if wrong:
         raise InvalidInputError([FieldViolation("--type", f"{word!r} is no WORD=TYPE") for word in wrong])
     return {word.partition("=")[0]: word.partition("=")[2] for word in words}
-
-
-def _failing(history: History, settings: Settings, mtbf: float, repair: float) -> History:
-    """The history with nodes that fail at random, until well after all could be done."""
-    from dataclasses import replace
-
-    from gangplan.planning.rounds.breakdowns import breakdowns
-
-    start, length = history.template.now, history.template.round_seconds
-    last = max((arrival.job.submit_time or start for arrival in history.arrivals), default=start)
-    span = min(settings.most_rounds * length, 2 * (last - start) + _AFTER_SECONDS)
-    drawn = breakdowns(history.template.cluster.nodes, start, span, mtbf, repair, history.seed)
-    return replace(history, failures=(*history.failures, *drawn))
 
 
 @contextmanager

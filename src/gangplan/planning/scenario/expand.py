@@ -125,7 +125,7 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             )
             for name, by_type in scenario.profiles.items()
         ),
-        policy=_policy(scenario.policy),
+        policy=policy_of(scenario.policy),
         reservations=tuple(_promised(scenario, start)),
     )
 
@@ -146,9 +146,11 @@ def _promised(scenario: Scenario, start: float) -> Iterable[Reservation]:
             )
 
 
-def _policy(part: PolicyPart) -> Policy:
-    """What is written, over the preset."""
-    start = Policy() if part.preset is None else PRESETS[part.preset].policy
+def policy_of(part: PolicyPart, start: Policy | None = None) -> Policy:
+    """What is written, over the preset, over ``start`` (the defaults)."""
+    start = start or Policy()
+    if part.preset is not None:
+        start = PRESETS[part.preset].over(start)
     written = {name: getattr(part, name) for name in part.written}
     for name in ("minimum_run", "promise_after", "longest_run"):
         if name in written:

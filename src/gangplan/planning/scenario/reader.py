@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any, ClassVar, Union, get_args, get_origin
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -61,23 +61,34 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _plain_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _plain_float)
 
 
+_M = TypeVar("_M", bound=BaseModel)
+
+
 def load(path: str | Path) -> Scenario:
     """Read a scenario file.
 
     Raises:
         ScenarioError: the file cannot be read or is no scenario; every violation with file and line.
     """
+    return loads(text_of(path), name=str(path))
+
+
+def text_of(path: str | Path) -> str:
+    """The text of a file.
+
+    Raises:
+        ScenarioError: it cannot be read, or is no text.
+    """
     path = Path(path)
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ScenarioError([FieldViolation(str(path), f"is larger than {LARGEST_FILE // 2**20} MiB")])
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ScenarioError([FieldViolation(str(path), f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ScenarioError([FieldViolation(f"{path}:{line}", "is not UTF-8")]) from None
-    return loads(text, name=str(path))
 
 
 def loads(text: str, *, name: str = "scenario") -> Scenario:
@@ -85,6 +96,27 @@ def loads(text: str, *, name: str = "scenario") -> Scenario:
 
     Raises:
         ScenarioError: the text is no scenario; every violation with its line.
+    """
+    scenario, spot = parsed(text, name, Scenario, "scenario/v1")
+    problems = checks.check(scenario)
+    if problems:
+        raise ScenarioError([FieldViolation(spot(path), message) for path, message in problems])
+    return scenario
+
+
+def parsed(
+    text: str, name: str, kind: type[_M], form: str
+) -> tuple[_M, Callable[[Sequence[str | int]], str]]:
+    """A file of one of our forms, and what says ``file:line: path`` of a path in it.
+
+    Args:
+        text: of the file.
+        name: stands for the file in messages.
+        kind: what it holds.
+        form: what its first line names, such as ``scenario/v1``.
+
+    Raises:
+        ScenarioError: the text is no such file; every violation with its line.
     """
     first = next(
         (
@@ -94,28 +126,25 @@ def loads(text: str, *, name: str = "scenario") -> Scenario:
         ),
         (1, ""),
     )
-    if not re.fullmatch(r"gangplan:\s+(['\"]?)scenario/v1\1(\s+#.*)?", first[1]):
-        raise ScenarioError(
-            [FieldViolation(f"{name}:{first[0]}", "a scenario's first line is `gangplan: scenario/v1`")]
-        )
-    root, value = _parse(text, name)
+    what = form.partition("/")[0]
+    if not re.fullmatch(rf"gangplan:\s+(['\"]?){re.escape(form)}\1(\s+#.*)?", first[1]):
+        description = f"a {what}'s first line is `gangplan: {form}`"
+        raise ScenarioError([FieldViolation(f"{name}:{first[0]}", description)])
+    root, value = _parse(text, name, what)
     try:
-        scenario = Scenario.model_validate(value)
+        found = kind.model_validate(value)
     except ValidationError as error:
-        raise ScenarioError(_from_pydantic(error.errors(include_url=False), root, name)) from None
-    problems = checks.check(scenario)
-    if problems:
-        raise ScenarioError([FieldViolation(_spot(name, root, path), message) for path, message in problems])
-    return scenario
+        raise ScenarioError(_from_pydantic(error.errors(include_url=False), root, name, kind)) from None
+    return found, lambda path: _spot(name, root, path)
 
 
-def _parse(text: str, name: str) -> tuple[yaml.Node, Any]:
+def _parse(text: str, name: str, what: str) -> tuple[yaml.Node, Any]:
     try:
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
             if not isinstance(root, yaml.MappingNode):
-                raise ScenarioError([FieldViolation(f"{name}:1", "a scenario is a mapping of its parts")])
+                raise ScenarioError([FieldViolation(f"{name}:1", f"a {what} is a mapping of its parts")])
             repeated = list(_repeated_keys(root, name))
             if repeated:
                 raise ScenarioError(repeated)
@@ -189,7 +218,9 @@ def _spot(name: str, root: yaml.Node, path: Sequence[str | int]) -> str:
     return f"{name}:{line}: {show_path(path)}"
 
 
-def _from_pydantic(errors: Sequence[ErrorDetails], root: yaml.Node, name: str) -> list[FieldViolation]:
+def _from_pydantic(
+    errors: Sequence[ErrorDetails], root: yaml.Node, name: str, kind: type[BaseModel]
+) -> list[FieldViolation]:
     """One violation per place; the branches of a union speak with one voice."""
     found: dict[tuple[str | int, ...], list[str]] = {}
     for error in errors:
@@ -203,7 +234,7 @@ def _from_pydantic(errors: Sequence[ErrorDetails], root: yaml.Node, name: str) -
             elif error["type"] == "missing" and position == len(error["loc"]) - 1:
                 path.append(step)
         messages = found.setdefault(tuple(path), [])
-        message = _say(error)
+        message = _say(error, kind)
         if message not in messages:
             messages.append(message)
     return [FieldViolation(_spot(name, root, path), _join(messages)) for path, messages in found.items()]
@@ -213,11 +244,11 @@ def _join(messages: Sequence[str]) -> str:
     return "; or ".join(messages)
 
 
-def _say(error: ErrorDetails) -> str:
+def _say(error: ErrorDetails, model: type[BaseModel]) -> str:
     kind, given = error["type"], error["input"]
     if kind == "extra_forbidden":
         key = str(error["loc"][-1])
-        fields = _fields_at(Scenario, error["loc"][:-1])
+        fields = _fields_at(model, error["loc"][:-1])
         return "unknown field; " + checks.did_you_mean(key, fields, "field")
     if kind == "missing":
         return "is missing"

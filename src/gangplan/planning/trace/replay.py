@@ -69,11 +69,14 @@ class Replayed:
         history: to be played.
         left_out: jobs that are not in it, by reason.
         changed: jobs of which something is other than in the trace, by what.
+        impossible: of those left out, the ones that another cluster could run: submission in seconds from
+            the beginning, and whether with a deadline.
     """
 
     history: History
     left_out: Mapping[str, int]
     changed: Mapping[str, int]
+    impossible: tuple[tuple[float, bool], ...] = ()
 
 
 def replay(
@@ -96,7 +99,7 @@ def replay(
     arrivals = [arrival for record in chosen if (arrival := made.arrival(record, zero)) is not None]
     template = replace(site, jobs=(), profiles=tuple(made.profiles.values()))
     history = History(template, tuple(arrivals), tuple(failures), name=trace.header.name, seed=how.seed)
-    return Replayed(history, dict(made.left_out), dict(made.changed))
+    return Replayed(history, dict(made.left_out), dict(made.changed), tuple(made.impossible))
 
 
 class _Making:
@@ -125,6 +128,7 @@ class _Making:
         self.profiles: dict[str, ThroughputProfile] = {profile.name: profile for profile in site.profiles}
         self.left_out: Counter[str] = Counter()
         self.changed: Counter[str] = Counter()
+        self.impossible: list[tuple[float, bool]] = []
 
     def arrival(self, record: JobRecord, zero: float) -> Arrival | None:
         """The job as it arrives; None: it is left out, and counted."""
@@ -132,6 +136,8 @@ class _Making:
         reason = self._never(record, kinds)
         if reason:
             self.left_out[reason] += 1
+            if record.gpus and (record.duration_s or record.work or record.duration_by_type):
+                self._impossible(record, zero)
             return None
         groups = [self._group(group, kinds, record) for group in record.groups]
         found = self._speeds.of(record) if len(groups) == 1 else None
@@ -139,6 +145,7 @@ class _Making:
             found = self._by_type(record)
         if found is not None and not self._possible(found, groups[0], kinds):
             self.left_out["jobs that were measured on no type here that could hold them"] += 1
+            self._impossible(record, zero)
             return None
         if found is not None:
             self.profiles.setdefault(found.profile.name, found.profile)
@@ -162,6 +169,10 @@ class _Making:
             self.left_out["jobs without work: their duration is unknown or 0"] += 1
             return None
         return Arrival(job, work, self._how.checkpoint_seconds)
+
+    def _impossible(self, record: JobRecord, zero: float) -> None:
+        late = record.deadline_s is not None or bool(record.deadline_factor and record.duration_s)
+        self.impossible.append(((record.submit_s - zero) / self._how.load, late))
 
     def _kinds(self, record: JobRecord) -> frozenset[str]:
         """Types of the cluster on which the job may run."""
