@@ -153,6 +153,19 @@ def simulate(
             metavar="FILE", help="Keep the world here every minute, and go on from there when it is there."
         ),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures (extra `report`).")
+    ] = None,
+    jobs_parquet: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a row for each job as Parquet (extra `parquet`)."),
+    ] = None,
+    series: Annotated[
+        bool,
+        typer.Option(
+            "--series", help="With -o json: use over time and who held what, for `gangplan report`."
+        ),
+    ] = False,
     output: Annotated[
         Format,
         typer.Option("--output", "-o", help="json and yaml: run, metrics and jobs, and nothing else."),
@@ -163,6 +176,7 @@ def simulate(
     \b
     gangplan simulate scenarios/rush-hour.yaml --policy list
     gangplan simulate scenarios/rush-hour.yaml --policy fifo --told noisy
+    gangplan simulate scenarios/rush-hour.yaml --policy fifo --report page.html --jobs-parquet jobs.parquet
     gangplan simulate S/300/100/seed0 --policy tracking --preset deadline -o json
     gangplan simulate gavel.jsonl --cluster site.yaml --policy fifo --most-jobs 500
     gangplan simulate gavel.jsonl --cluster site.yaml --type v100=V100 --mtbf 30d --state world.json
@@ -179,6 +193,7 @@ def simulate(
         for name, about in policies.describe().items():
             print(f"{name:24} {about}")
         return
+    _check_libraries(report, jobs_parquet)
     how_replayed: dict[str, Any] = {
         "queue": queue,
         "skip": skip,
@@ -219,14 +234,48 @@ def simulate(
         "pipeline": pipeline.value,
         "time_limit_s": time_limit,
     }
+    recorded: dict[str, Any] = {"run": run, "metrics": metrics.document()}
+    recorded["jobs"] = [asdict(one) for one in reports]
+    if report is not None or series:
+        from gangplan.planning.report.recording import series as over_time
+
+        recorded["series"] = over_time(played, metrics, reports)
+    if report is not None:
+        from gangplan.planning.report import pages
+
+        pages.write(report, pages.page_of([recorded], _command()))
+    if jobs_parquet is not None:
+        from gangplan.planning.report.parquet import write_jobs
+
+        write_jobs(reports, jobs_parquet, run)
     if output is Format.TABLE:
         from gangplan.cli.render.console import print_answer
         from gangplan.cli.render.simulation import simulation
 
         print_answer(simulation(run, metrics, reports))
     else:
-        jobs = [asdict(report) for report in reports]
-        print_document({"run": run, "metrics": metrics.document(), "jobs": jobs}, output)
+        if not series:
+            recorded.pop("series", None)
+        print_document(recorded, output)
+
+
+def _check_libraries(report: Path | None, jobs_parquet: Path | None) -> None:
+    """Refuse what cannot be written before anything is played."""
+    if report is not None:
+        from gangplan.planning.report.frame import check_libraries
+
+        check_libraries("--report")
+    if jobs_parquet is not None:
+        from gangplan.planning.report.parquet import check_library
+
+        check_library("--jobs-parquet")
+
+
+def _command() -> str:
+    """What was typed, as it can be typed again."""
+    import shlex
+
+    return shlex.join(["gangplan", *sys.argv[1:]])
 
 
 def _source(scenario: str, cluster: Path | None, how: dict[str, Any]) -> Source:

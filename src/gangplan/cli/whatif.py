@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -44,6 +45,9 @@ def whatif(
         Path | None,
         typer.Option(metavar="FILE", help="Keep finished simulations here, and do not play them again."),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures (extra `report`).")
+    ] = None,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of study files, for editors.")
     ] = False,
@@ -55,7 +59,7 @@ def whatif(
 
     \b
     gangplan whatif scenarios/studies/deadlines.yaml
-    gangplan whatif scenarios/studies/deadlines.yaml --state finished.jsonl
+    gangplan whatif scenarios/studies/deadlines.yaml --report answer.html --state finished.jsonl
     gangplan whatif scenarios/studies/cheapest-mix.yaml --workers 2 -o json
     gangplan whatif scenarios/studies/deadlines.yaml --ray local
     """  # noqa: D301 - \b keeps the lines
@@ -69,6 +73,10 @@ def whatif(
     from gangplan.planning.study.ask import ask
     from gangplan.planning.study.finished import Finished
 
+    if report is not None:
+        from gangplan.planning.report.frame import check_libraries
+
+        check_libraries("--report")
     given = studies.load(study)
     finished = Finished(state)
     try:
@@ -78,6 +86,10 @@ def whatif(
         if state is not None and state.exists():
             say(f"kept in {state}: the same command goes on from there")
         raise typer.Exit(_INTERRUPTED) from None
+    if report is not None:
+        from gangplan.planning.report import pages
+
+        pages.write(report, pages.page_of([result.document()], shlex.join(["gangplan", *sys.argv[1:]])))
     if output is Format.TABLE:
         from gangplan.cli.render.console import print_answer
         from gangplan.cli.render.study import study as shown

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import math
-import re
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from gangplan.bench import curve
 from gangplan.bench.report import groups, numbers
 from gangplan.bench.runs import ANSWERED, SOLVED, Row
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from gangplan.planning.report.drawing import figure, legend, svg
 
 _LEAST_GAP = 1e-7
 """A gap of 0 is drawn here: the axis is logarithmic."""
@@ -61,7 +56,7 @@ def _instance(row: Row) -> str:
 
 
 def _profile_picture(times: dict[str, dict[str, float]]) -> str:
-    figure, axes = _figure()
+    drawn, axes = figure()
     profiles = numbers.performance_profile(times)
     widest = max(2.0, 1.1 * max((steps[-1][0] for steps in profiles.values()), default=1.0))
     for name, steps in profiles.items():
@@ -72,8 +67,8 @@ def _profile_picture(times: dict[str, dict[str, float]]) -> str:
     axes.set_xlabel("times the fastest (log)")
     axes.set_ylabel("share of instances")
     axes.set_ylim(-0.02, 1.02)
-    axes.legend(frameon=False, fontsize=8)
-    return _svg(figure)
+    legend(axes)
+    return svg(drawn)
 
 
 def _gaps_over_time(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
@@ -88,7 +83,7 @@ def _gaps_over_time(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
 
 
 def _gap_picture(by_who: dict[str, list[Row]]) -> str:
-    figure, axes = _figure()
+    drawn, axes = figure()
     for who, mine in by_who.items():
         ends = [max(float(row["time_limit_s"]), float(row["wall_s"])) for row in mine]
         moments = [0.005 * (max(ends) / 0.005) ** (k / _STEPS) for k in range(_STEPS + 1)]
@@ -103,8 +98,8 @@ def _gap_picture(by_who: dict[str, list[Row]]) -> str:
     axes.set_ylim(_LEAST_GAP / 2, 1.5)
     axes.set_xlabel("seconds since the request was sent (log)")
     axes.set_ylabel("relative gap to the bound of the end (log)")
-    axes.legend(frameon=False, fontsize=8)
-    return _svg(figure)
+    legend(axes)
+    return svg(drawn)
 
 
 def _under_load(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
@@ -142,28 +137,3 @@ def _gap_at(row: Row, moment: float) -> float:
     bound = float(row["bound"])
     gap = max(0.0, bound - point.objective) / max(abs(bound), 1e-9)
     return min(1.0, max(gap, _LEAST_GAP))
-
-
-def _figure() -> tuple[Any, Axes]:
-    """A figure of our own, not of pyplot's: no window, no state."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
-    FigureCanvasSVG(figure)
-    axes = figure.add_subplot()
-    axes.grid(visible=True, alpha=0.25)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return figure, axes
-
-
-def _svg(figure: Any) -> str:
-    import matplotlib as mpl
-
-    sink = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "gangplan", "svg.fonttype": "none"}):
-        figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None})
-    text = sink.getvalue()
-    text = text[text.index("<svg") :]
-    return re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img">', text, count=1)

@@ -4,33 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gangplan.planning.report.frame import Section, Table
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table.
-
-    Attributes:
-        columns: their names.
-        lines: cells as text, ``**bold**`` and nothing else of Markdown in them.
-    """
-
-    columns: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a report.
-
-    Attributes:
-        title: heading.
-        text: what stands above the table.
-        table: the table.
-    """
-
-    title: str
-    table: Table
-    text: str = ""
+__all__ = ["Document", "Section", "Table"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,99 @@
+"""Figures as SVG text that stands in a page, in the page's own colours.
+
+matplotlib draws in fixed colours; a page is light or dark as its reader likes. So figures are drawn in
+colours that stand for others, and these are put in their places in the text: the ink is ``currentColor``,
+series are ``var(--c0)`` and so on.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, SOFT = "#fe00f0", "#fe00f1"
+"""Stand for the page's ink, and for a softer one."""
+_SERIES = 8
+_DAY, _HOUR, _MINUTE = 86_400.0, 3600.0, 60.0
+_UNITS = ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes"))
+
+
+def series(k: int) -> str:
+    """The colour that stands for that of the ``k``-th series, from 0; they repeat."""
+    return f"#fe00{k % _SERIES:02x}"
+
+
+def figure(height: float = 3.1, width: float = 5.4) -> tuple[Any, Axes]:
+    """A figure of our own, not of pyplot's: no window, no state; inches."""
+    import matplotlib as mpl
+    from cycler import cycler
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    look: dict[Any, Any] = {
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": SOFT,
+        "xtick.color": SOFT,
+        "ytick.color": SOFT,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "grid.color": SOFT,
+        "axes.prop_cycle": cycler(color=[series(k) for k in range(_SERIES)]),
+        "font.size": 9.0,
+    }
+    with mpl.rc_context(look):
+        drawn = Figure(figsize=(width, height), layout="constrained", facecolor="none")
+        FigureCanvasSVG(drawn)
+        axes = drawn.add_subplot(facecolor="none")
+        axes.grid(visible=True, alpha=0.25, linewidth=0.6)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    return drawn, axes
+
+
+def legend(axes: Axes, **how: Any) -> None:
+    """A legend without a frame, in the page's ink."""
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK, **how)
+
+
+def logarithmic(axes: Axes) -> None:
+    """A logarithmic axis from left to right, with numbers as people write them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    if high <= 30 * low:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(plain)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def svg(drawn: Any) -> str:
+    """The figure as text; the same figure gives the same text."""
+    import matplotlib as mpl
+
+    sink = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "gangplan", "svg.fonttype": "none"}):
+        drawn.savefig(sink, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = sink.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img">', text, count=1)
+    text = re.sub(r"#fe00f0", "currentColor", text)
+    text = re.sub(r"#fe00f1", "var(--soft)", text)
+    text = re.sub(r"#fe000([0-7])", r"var(--c\1)", text)
+    # Black that matplotlib writes by itself or leaves to the default.
+    text = re.sub(r"<text ", '<text fill="currentColor" ', text)
+    return re.sub(r"font: ([\d.]+px) '[^;\"]*", r"font: \1 system-ui, sans-serif", text)
+
+
+def unit_of(span: float) -> tuple[float, str]:
+    """Seconds of the unit in which a span of so many seconds reads well, and its name."""
+    for seconds, name in _UNITS:
+        if span >= 3 * seconds:
+            return seconds, name
+    return 1.0, "seconds"
