@@ -83,6 +83,7 @@ def svg(drawn: Any) -> str:
     text = sink.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img">', text, count=1)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"#fe00f0", "currentColor", text)
     text = re.sub(r"#fe00f1", "var(--soft)", text)
     text = re.sub(r"#fe000([0-7])", r"var(--c\1)", text)

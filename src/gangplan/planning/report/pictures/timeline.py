@@ -38,6 +38,8 @@ def _use(found: Mapping[str, Any]) -> str:
 
 
 def _queue(known: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    from matplotlib.ticker import MaxNLocator
+
     drawn, axes = figure()
     last = max(found["edges_s"][-1] for _, found in known)
     seconds, unit = unit_of(last)
@@ -45,7 +47,7 @@ def _queue(known: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         times = [edge / seconds for edge in found["edges_s"]]
         axes.stairs(found["waiting"], times, label=name, color=series(k), linewidth=1.4)
     axes.set_ylim(bottom=0)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(0, last / seconds)
     axes.set_xlabel(unit)
     axes.set_ylabel("jobs that hold nothing")
