@@ -108,7 +108,7 @@ def _under_load(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     sizes = sorted({row["size"] for row in mine})
     if len({row["load"] for row in mine}) < 2:
         return
-    figure, axes = _figure()
+    drawn, axes = figure()
     for size, line in zip(sizes, ("-", "--", ":", "-."), strict=False):
         ordered = sorted((row for row in mine if row["size"] == size), key=lambda row: float(row["load"]))
         loads = [100.0 * row["load"] for row in ordered]
@@ -125,8 +125,8 @@ def _under_load(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
             )
     axes.set_xlabel("load, percent of the capacity")
     axes.set_ylabel("seconds until the answer")
-    axes.legend(frameon=False, fontsize=8)
-    yield "Under load: how long answers take", _svg(figure)
+    legend(axes)
+    yield "Under load: how long answers take", svg(drawn)
 
 
 def _gap_at(row: Row, moment: float) -> float:
