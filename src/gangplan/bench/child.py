@@ -55,6 +55,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench.published.measure import measure as measure_published
 
         return measure_published(run)
+    if kind is Kind.POLICIES:
+        from gangplan.bench.policies.measure import measure as measure_policy
+
+        return [measure_policy(run)]
     from gangplan.bench import others
 
     return others.measure(run)

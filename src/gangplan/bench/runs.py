@@ -60,6 +60,8 @@ class Kind(Enum):
     """A service under open-loop load."""
     PUBLISHED = "published"
     """Settings of papers, a row for each figure that they publish."""
+    POLICIES = "policies"
+    """Published workloads under one policy."""
 
 
 @dataclass(frozen=True, slots=True)

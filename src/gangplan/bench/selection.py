@@ -114,7 +114,9 @@ class Selection:
 
     def _sourced(self, run: Run) -> Run:
         folders = ("openb/", "openb-fill/", "openb-tenth/")
-        if run.kind != Kind.PUBLISHED.value and not run.instance.startswith(folders):
+        made = run.kind == Kind.POLICIES.value and run.instance.startswith("made/")
+        reads = run.kind in (Kind.PUBLISHED.value, Kind.POLICIES.value) and not made
+        if not reads and not run.instance.startswith(folders):
             return run
         if self.data is None:
             raise _invalid("--data", f"{run.instance} is read from a folder: name it with --data DIR")

@@ -97,7 +97,16 @@ class Suite(_Strict):
     name: str
     title: str = ""
     kind: Literal[
-        "rounds", "models", "formulations", "churn", "fill", "growth", "histories", "load", "published"
+        "rounds",
+        "models",
+        "formulations",
+        "churn",
+        "fill",
+        "growth",
+        "histories",
+        "load",
+        "published",
+        "policies",
     ] = "rounds"
     require: Literal["", "OPTIMAL", "FEASIBLE"] = ""
     group: tuple[Group, ...] = ()

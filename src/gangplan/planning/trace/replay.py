@@ -31,7 +31,7 @@ from gangplan.model.verifier.throughput import Throughput
 from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.trace.lines import Trace
 from gangplan.planning.trace.records import Group, JobRecord
-from gangplan.planning.trace.speeds import Found, Speeds
+from gangplan.planning.trace.speeds import Batches, Found, Speeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Replay:
         most_jobs: no more than so many after these; None: all.
         load: jobs arrive so many times as fast; positive.
         elastic: gangs of one measured model may have any measured number of GPUs, not only what they ask for.
+        batches: what the batch size that a job asks for means where tables of step times have several: passed
+            over (``any``), the largest that it may take (``ceiling``), or the one that it takes (``fixed``).
         types: the cluster's type by the trace's word for it, besides those of the same name.
         restart_seconds: what every start costs.
         checkpoint_seconds: between two checkpoints; None: there are none, and a stop loses all.
@@ -55,6 +57,7 @@ class Replay:
     most_jobs: int | None = None
     load: float = 1.0
     elastic: bool = False
+    batches: Batches = "any"
     types: Mapping[str, str] = field(default_factory=dict)
     restart_seconds: float = 0.0
     checkpoint_seconds: float | None = None
@@ -124,7 +127,7 @@ class _Making:
                 self._largest[kind] = max(count, self._largest.get(kind, 0))
         self._hosts = any(node.resources != Resources() for node in site.cluster.nodes)
         self._queues = {queue.name for queue in site.queues}
-        self._speeds = Speeds(trace.measurements, self._types, self._largest)
+        self._speeds = Speeds(trace.measurements, self._types, self._largest, how.batches)
         self.profiles: dict[str, ThroughputProfile] = {profile.name: profile for profile in site.profiles}
         self.left_out: Counter[str] = Counter()
         self.changed: Counter[str] = Counter()
@@ -133,14 +136,14 @@ class _Making:
     def arrival(self, record: JobRecord, zero: float) -> Arrival | None:
         """The job as it arrives; None: it is left out, and counted."""
         kinds = self._kinds(record)
-        reason = self._never(record, kinds)
+        found = self._speeds.of(record) if len(record.groups) == 1 else None
+        reason = self._never(record, kinds, shrinks=self._how.elastic and found is not None)
         if reason:
             self.left_out[reason] += 1
             if record.gpus and (record.duration_s or record.work or record.duration_by_type):
                 self._impossible(record, zero)
             return None
         groups = [self._group(group, kinds, record) for group in record.groups]
-        found = self._speeds.of(record) if len(groups) == 1 else None
         if found is None and record.duration_by_type:
             found = self._by_type(record)
         if found is not None and not self._possible(found, groups[0], kinds):
@@ -182,8 +185,8 @@ class _Making:
             self._devices
         )
 
-    def _never(self, record: JobRecord, kinds: frozenset[str]) -> str:
-        """Why the job can never run; empty: it can."""
+    def _never(self, record: JobRecord, kinds: frozenset[str], *, shrinks: bool) -> str:
+        """Why the job can never run; empty: it can, perhaps since it ``shrinks`` to any measured number."""
         if not record.gpus:
             hosts = any(group.cpu_milli or group.memory_bytes for group in record.groups)
             return (
@@ -196,6 +199,8 @@ class _Making:
         large = max(group.gpus_per_task for group in record.groups)
         if not any(self._largest[kind] >= large for kind in kinds):
             return "jobs with tasks larger than any node"
+        if shrinks:
+            return ""
         if not any(self._devices[kind] >= record.gpus and self._largest[kind] >= large for kind in kinds):
             return "jobs larger than all GPUs of any one type"
         return ""
@@ -237,9 +242,10 @@ class _Making:
         asked = gpus if found.by_gpu else group.count
         return any(
             kind in kinds
-            and count == asked
+            and (count == asked or (self._how.elastic and found.by_gpu))
             and x > 0
-            and (self._largest if scope == NODE else self._devices).get(kind, 0) >= gpus
+            and (self._largest if scope == NODE else self._devices).get(kind, 0)
+            >= (count if self._how.elastic and found.by_gpu else gpus)
             for (kind, count, scope), x in found.profile.throughput.items()
         )
 

@@ -9,7 +9,8 @@ Tables of step times and of validation (Pollux, Sia) make epochs per second, wit
 on so many GPUs: where training to the last of ``E`` epochs takes ``I(M)`` iterations at the batch size
 ``M``, and an iteration takes ``t``, that is ``E / (I(M) t)``. With ``k`` further steps of accumulation,
 ``t = step + k (step - sync)`` (Qiao et al., *Pollux*, OSDI 2021, section 3; one batch size for all epochs is
-our simplification).
+our simplification). Where the batch size that a job asks for is a ceiling, only those up to it are looked at;
+where it is fixed, the work is ``I(M) M`` samples, ``M / t`` of them a second.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from gangplan.domain.job import ThroughputProfile
 from gangplan.domain.topology import CLUSTER, NODE
@@ -25,7 +27,10 @@ from gangplan.planning.trace.records import JobRecord, Measurement
 MOST_ACCUMULATION = 15
 """Most further steps before gradients are exchanged."""
 
+Batches = Literal["any", "ceiling", "fixed"]
+"""What the batch size that a job asks for means where tables have several."""
 _Cells = dict[tuple[str, int, str], float]
+_Steps = Mapping[tuple[str, int, int], Mapping[float, tuple[float, float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,18 @@ class Speeds:
         measurements: of the trace.
         types: the cluster's type by the trace's word for it; others are not looked at.
         largest: GPUs of the largest node, by the cluster's type.
+        batches: what the batch size that a job asks for means where tables of step times have several.
     """
 
     def __init__(
-        self, measurements: Iterable[Measurement], types: Mapping[str, str], largest: Mapping[str, int]
+        self,
+        measurements: Iterable[Measurement],
+        types: Mapping[str, str],
+        largest: Mapping[str, int],
+        batches: Batches = "any",
     ) -> None:
-        self._largest = largest
+        self._largest, self._batches = largest, batches
+        self._tables: dict[str, tuple[_Steps, Mapping[float, tuple[int, float]]]] = {}
         self._cells: dict[tuple[str, float | None], _Cells] = defaultdict(dict)
         self._units: dict[tuple[str, float | None], str] = {}
         self._made: dict[tuple[str, float | None, int], tuple[ThroughputProfile, bool]] = {}
@@ -81,11 +92,14 @@ class Speeds:
         for model, by_place in steps.items():
             if model in iterations:
                 self._units[model, None] = "epochs"
+                self._tables[model] = by_place, iterations[model]
                 self._cells[model, None] = _goodput(by_place, iterations[model])
 
     def of(self, job: JobRecord) -> Found | None:
         """How fast the job is where; None where its model, batch size, unit or size were not measured."""
         gpus = round(job.gpus)
+        if self._batches != "any" and job.model in self._tables and job.batch_size:
+            return self._of_batch(job, job.batch_size, gpus)
         for key in ((job.model, job.batch_size), (job.model, None)):
             if self._units.get(key) == job.work_unit and job.work and gpus == job.gpus and gpus:
                 break
@@ -98,6 +112,33 @@ class Speeds:
         if not any(count == gpus for _, count, _ in profile.throughput):
             return None
         return Found(profile, job.work, extrapolated=extrapolated)
+
+    def _of_batch(self, job: JobRecord, asked: float, gpus: int) -> Found | None:
+        """How fast a job is whose batch size is bounded or fixed; None where nothing like it was measured."""
+        by_place, iterations = self._tables[job.model]
+        fixed = self._batches == "fixed"
+        some = {size: it for size, it in iterations.items() if (size == asked if fixed else size <= asked)}
+        if not some or not job.work or job.work_unit != "epochs":
+            return None
+        key, work = (job.model, asked), job.work
+        if key not in self._cells:
+            self._units[key] = "epochs"
+            self._cells[key] = _goodput(by_place, some)
+        if fixed:  # from epochs to samples: E / (I t) becomes M / t
+            epochs, needed = some[asked]
+            each = needed * asked / epochs
+            work *= each
+            self._cells.setdefault((f"{job.model} in samples", asked), {}).update(
+                {cell: x * each for cell, x in self._cells[key].items()}
+            )
+            key = f"{job.model} in samples", asked
+            self._units[key] = "epochs"
+        made = self._made.get((*key, gpus))
+        if made is None:
+            made = self._made[*key, gpus] = self._make(key, gpus)
+        if not any(count == gpus for _, count, _ in made[0].throughput):
+            return None
+        return Found(made[0], work, extrapolated=made[1])
 
     def _make(self, key: tuple[str, float | None], gpus: int) -> tuple[ThroughputProfile, bool]:
         cells, extrapolated = dict(self._cells[key]), False
@@ -120,7 +161,7 @@ class Speeds:
 
 
 def _goodput(
-    by_place: Mapping[tuple[str, int, int], Mapping[float, tuple[float, float]]],
+    by_place: _Steps,
     iterations: Mapping[float, tuple[int, float]],
 ) -> _Cells:
     """Epochs per second by type, GPUs and scope; on several nodes the fewest that were measured."""
