@@ -29,6 +29,7 @@ from typing import Any
 
 from gangplan.domain.job import Job
 from gangplan.model.verifier.gates import counted_age
+from gangplan.planning.fragmentation import cost_micros, fragmentation
 from gangplan.planning.rounds.history import Arrival
 from gangplan.planning.rounds.loop import Played
 from gangplan.planning.rounds.state import JobState
@@ -163,6 +164,10 @@ class Metrics:
         lost_gpu_hours: device-hours of work thrown away and of restarts after the first start.
         jain: Jain's index (Jain, Chiu and Hawe, 1984) of the service that each job got: device-seconds held
             for each device asked for and second that it was there. 1: all alike.
+        fragmentation: share of device-seconds that were free and of no use to a typical job; see
+            :func:`gangplan.planning.fragmentation.fragmentation`.
+        cost_micros: what the devices held have cost, millionths of the currency; None where no type has a
+            price.
     """
 
     jobs: int
@@ -194,6 +199,8 @@ class Metrics:
     forced: int
     lost_gpu_hours: float
     jain: float | None
+    fragmentation: float
+    cost_micros: float | None
 
     def document(self) -> dict[str, Any]:
         """As JSON can say it."""
@@ -260,6 +267,8 @@ def measure(played: Played, reports: Sequence[JobReport] | None = None) -> Metri
         forced=sum(r.forced for r in reports),
         lost_gpu_hours=math.fsum(r.lost + r.restarting for r in reports) / 3600.0,
         jain=jain([r.service for r in ended]),
+        fragmentation=fragmentation(played),
+        cost_micros=cost_micros(played),
     )
 
 

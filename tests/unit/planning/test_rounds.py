@@ -406,3 +406,37 @@ def test_two_that_outlive_what_is_predicted_do_not_take_turns_for_ever() -> None
     )
     assert found.finished
     assert sum(job.attended.evictions for job in found.state.jobs.values()) < 20
+
+
+def test_fragmentation_is_what_is_free_and_too_small_by_hand() -> None:
+    """Two nodes of 4; a has 3 devices of one for 900 s, b 4 for 300 s. Blocks: 3 and 4, once each.
+
+    From 0 to 300 one device is free beside a, of use to neither: 1. From 300 to 900 b's 4 are free, of use to
+    both, and the one beside a: 1. In all 900 of 8 x 900 device-seconds: 1/8. At 2 and 4 units for an hour of
+    the device it costs 3 x 900 / 3600 x 2 = 1.5 if a is on the type of price 2 and b's 4 x 300 / 3600 x 4.
+    """
+    template = Round(
+        now=0.0,
+        round_seconds=D,
+        cluster=Cluster(
+            nodes=(
+                Node("m", accelerator_type="A", device_count=4),
+                Node("n", accelerator_type="B", device_count=4),
+            )
+        ),
+        accelerators=(
+            AcceleratorType("A", 1.0, price_micros_per_hour=2),
+            AcceleratorType("B", 1.0, price_micros_per_hour=4),
+        ),
+    )
+    arrivals = []
+    for arrival, kind in (
+        (a_job("a", seconds=900.0, devices=3), "A"),
+        (a_job("b", seconds=300.0, devices=4), "B"),
+    ):
+        group = replace(arrival.job.component.task_groups[0], accelerator_types=(kind,))
+        arrivals.append(replace(arrival, job=replace(arrival.job, component=Component((group,)))))
+    figures = measure(by(History(template, tuple(arrivals))))
+    assert figures.fragmentation == pytest.approx(1 / 8)
+    assert figures.cost_micros == pytest.approx(3 * 900 / 3600 * 2 + 4 * 300 / 3600 * 4)
+    assert measure(by(a_history(a_job()))).cost_micros is None

@@ -131,6 +131,7 @@ def figures(metrics: Metrics) -> dict[str, Any]:
         "busy": metrics.busy,
         "useful": metrics.useful,
         "jain": metrics.jain,
+        "fragmentation": metrics.fragmentation,
     }
 
 

@@ -29,6 +29,7 @@ from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning.rounds.history import Arrival, History
 from gangplan.planning.trace.ledger import Ledger
 from gangplan.planning.trace.lines import Trace, gathered
+from gangplan.planning.trace.records import Group, JobRecord
 from gangplan.planning.trace.replay import Replay, replay
 
 RESTART_SECONDS: Mapping[str, float] = {
@@ -50,6 +51,8 @@ SLOWDOWN: Mapping[str, float] = {
     "deepspeech2": 1.2,
 }
 """By how much jobs are slower than the tables say: in Sia's simulator, fitted to its runs on a cluster."""
+_LARGEST_RIGID = 24
+"""GPUs of Sia's largest type: rigid jobs that ask for more get so many."""
 _BUSY = 0.9
 """Share of its devices that an ``itp`` or ``philly`` workload keeps busy on the cluster made for it."""
 
@@ -151,6 +154,8 @@ def _sia(folder: Path, rest: Sequence[str], *, elastic: bool = True) -> Workload
         else folder / "sia" / "workloads" / kind / f"workload-{number}.csv"
     )
     trace = _read("sia", file, folder / "pollux" / "profiles", folder / "sia" / "profiles")
+    if not elastic:
+        trace = replace(trace, jobs=tuple(_at_most(job, _LARGEST_RIGID) for job in trace.jobs))
     cluster = site((("T4", 6, 4, 0.4), ("RTX", 3, 8, 0.6), ("A100", 2, 8, 1.0)), 60.0)
     how = Replay(
         elastic=elastic,
@@ -166,6 +171,13 @@ def _sia(folder: Path, rest: Sequence[str], *, elastic: bool = True) -> Workload
 
 def _sia_rigid(folder: Path, rest: Sequence[str]) -> Workload:
     return _sia(folder, rest, elastic=False)
+
+
+def _at_most(record: JobRecord, gpus: int) -> JobRecord:
+    """The job with no more GPUs than so many, one a task."""
+    if record.gpus <= gpus:
+        return record
+    return record.model_copy(update={"groups": (Group(tasks=gpus),)})
 
 
 def _as_in_sia(arrival: Arrival, model: str) -> Arrival:
@@ -196,7 +208,9 @@ def _elasticflow(folder: Path, rest: Sequence[str]) -> Workload:
 def _itp(folder: Path, rest: Sequence[str]) -> Workload:
     base = folder / "itp_elasticflow" / "with_deadlines" / f"{rest[0]}.csv"
     most = int(rest[1]) if len(rest) > 1 else None
-    trace = _read("itp", base, folder / "elasticflow_profiles" / "throughputs_A100")
+    trace = _read("itp", base)
+    tables = _read("elasticflow", folder / "elasticflow_profiles" / "throughputs_A100")
+    trace = replace(trace, measurements=tables.measurements)
     how = Replay(elastic=True, most_jobs=most, restart_seconds=30.0, checkpoint_seconds=0.0)
     chosen = sorted(trace.jobs, key=lambda job: (job.submit_s, job.id))[:most]
     asked = math.fsum((job.duration_s or 0.0) * job.gpus for job in chosen)

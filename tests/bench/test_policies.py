@@ -1,0 +1,119 @@
+"""Rows of policies on published workloads, and the tables of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gangplan.bench import suites
+from gangplan.bench.policies.measure import measure
+from gangplan.bench.policies.workloads import workload
+from gangplan.bench.report.sections.policies import against_best, interval, section
+from gangplan.bench.runs import Row, Run, Status
+from gangplan.bench.selection import Selection
+from gangplan.errors import InvalidInputError
+from gangplan.planning import policies
+
+DATA = Path(os.environ.get("GANGPLAN_DATA", "none"))
+
+
+def run(instance: str, who: str, seed: int = 0, **options: object) -> Run:
+    return Run("policies", "policies", instance, who=who, seed=seed, transport="in_process", options=options)
+
+
+def row(policy: str, seed: int, **figures: float) -> Row:
+    given = {"mean_jct_s": 3600.0, "deadlines": 0, "deadlines_met": 0, "restarts": 0, "unfinished": 0}
+    asked = run(f"made/8/20/seed{seed}", policy, seed)
+    named = {"workload": "made/8/20", "policy": policy, "told": "exact", "jobs": 20, "decision_s": 0.0}
+    return asked.head() | named | given | figures
+
+
+def test_a_row_is_a_workload_under_a_policy_told_so_much() -> None:
+    found = measure(run("made/16/40/seed1", "tiresias", 1, told="noisy", drop=0.2))
+    assert (found["status"], found["workload"], found["told"]) == (
+        Status.FEASIBLE.value,
+        "made/16/40",
+        "±30%",
+    )
+    assert 20 < found["jobs"] < 40
+    assert found["unfinished"] == 0
+    assert found["makespan_s"] > found["p99_jct_s"] >= found["mean_jct_s"] > 0
+    assert 0 <= found["fragmentation"] < found["allocated"] + found["fragmentation"] <= 1
+    assert 0 < found["decision_s"] * found["decisions"] <= found["cpu_s"]
+
+
+def test_a_made_workload_is_the_same_again_and_its_seed_leaves_out_others() -> None:
+    first, again = workload("made/16/40", DATA), workload("made/16/40", DATA)
+    assert first == again
+    assert (first.history.devices, len(first.history.arrivals)) == (16, 40)
+    one, two = (measure(run(f"made/16/40/seed{s}", "fifo", s, drop=0.3)) for s in (1, 2))
+    assert one["mean_jct_s"] != two["mean_jct_s"]
+
+
+@pytest.mark.parametrize("name", ["nowhere/1", "made", "made/none/3", "elasticflow/fig9"])
+def test_a_workload_that_there_is_none_of_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError, match="no workload"):
+        workload(name, DATA)
+
+
+@pytest.mark.parametrize("name", ["policies", "policies-full", "simulation-speed"])
+def test_every_run_of_the_suites_names_a_policy_that_there_is(name: str) -> None:
+    runs = list(suites.load(name).runs())
+    assert {one.who for one in runs} <= set(policies.names())
+    assert {one.kind for one in runs} == {"policies"}
+
+
+def test_published_workloads_need_their_folder_and_made_ones_do_not() -> None:
+    with pytest.raises(InvalidInputError, match="--data DIR"):
+        Selection(suite="policies").runs()
+    assert Selection(suite="simulation-speed").runs()
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="GANGPLAN_DATA names no folder of data sets")
+@pytest.mark.parametrize(
+    ("name", "jobs", "devices"),
+    [
+        ("gavel/max_min_fairness/96/8", 96, 108),
+        ("sia/pollux-1", 160, 64),
+        ("sia-rigid/pollux-1", 160, 64),
+        ("shockwave/jobs120", 120, 32),
+        ("elasticflow/fig8a", 195, 64),
+        ("itp/cluster10/50", 50, None),
+    ],
+)
+def test_published_workloads_are_those_of_the_papers(name: str, jobs: int, devices: int | None) -> None:
+    found = workload(name, DATA)
+    assert len(found.history.arrivals) == jobs
+    assert devices in (None, found.history.devices)
+
+
+def test_gangplan_is_set_beside_the_best_other_pair_by_pair() -> None:
+    """Three seeds: sia is better than fifo, and the preset .5, .4 and .6 h sooner: .5 ± 4.303 * .1 / 3^.5."""
+    rows = [row("fifo", seed, mean_jct_s=9_000.0) for seed in range(3)]
+    rows += [row("sia", seed, mean_jct_s=7_200.0) for seed in range(3)]
+    for seed, sooner in enumerate((1800.0, 1440.0, 2160.0)):
+        rows.append(row("gangplan-efficiency", seed, mean_jct_s=7_200.0 - sooner))
+    found = against_best(rows)
+    assert found is not None
+    assert found.table.lines == (
+        (
+            "made/8/20",
+            "exact",
+            "mean completion",
+            "sia 2 h",
+            "gangplan-efficiency 1.5 h",
+            "-0.5 ± 0.25",
+            "3",
+            "better",
+        ),
+    )
+    table = section(rows)
+    assert table is not None
+    assert [line[2] for line in table.table.lines] == ["fifo", "sia", "gangplan-efficiency"]
+
+
+def test_an_interval_of_one_value_has_no_width() -> None:
+    assert interval([2.0]) == (2.0, None)
+    assert interval([1.0, 3.0]) == (2.0, pytest.approx(12.706))
