@@ -10,6 +10,7 @@ import pytest
 from gangplan.bench import suites
 from gangplan.bench.policies.measure import measure
 from gangplan.bench.policies.workloads import workload
+from gangplan.bench.published.measure import settings
 from gangplan.bench.report.sections.policies import against_best, interval, section
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.bench.selection import Selection
@@ -87,6 +88,19 @@ def test_published_workloads_are_those_of_the_papers(name: str, jobs: int, devic
     found = workload(name, DATA)
     assert len(found.history.arrivals) == jobs
     assert devices in (None, found.history.devices)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="GANGPLAN_DATA names no folder of data sets")
+def test_sias_published_setting_is_elastic_for_sia_and_rigid_for_gavel() -> None:
+    setting = settings()["sia"]
+    counts = {}
+    for policy in setting.FIGURES:
+        groups = [
+            a.job.component.task_groups[0]
+            for a in setting.prepare(DATA, ["pollux-1"], policy).history.arrivals
+        ]
+        counts[policy] = len(groups), sum(len(group.allowed_counts) > 1 for group in groups)
+    assert counts == {"sia": (160, 160), "gavel-total-throughput": (160, 0)}
 
 
 def test_gangplan_is_set_beside_the_best_other_pair_by_pair() -> None:
