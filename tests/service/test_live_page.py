@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import random
 import re
 import shutil
 import socket
@@ -85,7 +86,7 @@ async def test_a_planned_round_is_on_the_page(instant: Any) -> None:
         shown = json.loads((await asyncio.to_thread(get, f"{url}/live.json"))[1])
         health = await asyncio.to_thread(get, f"{url}/healthz")
         scraped = await asyncio.to_thread(get, f"{url}/metrics")
-    assert empty["rounds"] == []
+    assert empty["last"] is None
     assert [(node["name"], node["jobs"]) for node in shown["cluster"]["nodes"]] == [
         ("node-0", [{"job": "job-0", "devices": 2}]),
         ("node-1", []),
@@ -106,13 +107,14 @@ def test_what_is_kept_and_what_is_shown_is_bounded(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(bounds, "MOST_WAITING", 4)
     board = Board()
     board.note(round_of(), planned(round_of()))
-    assert board.document()["rounds"] == []  # nobody has a page open: nothing is kept
+    assert board.document()["last"] is None  # nobody has a page open: nothing is kept
     board.watched = True
     large = round_of(jobs=10, nodes=5)
     large = replace(large, jobs=tuple(replace(job, name=job.name + "x" * 500) for job in large.jobs))
     for _ in range(bounds.MOST_ROUNDS + 10):
         board.note(large, planned(large))
     shown = board.document()
+    assert set(board.document(after=shown["last"])) == {"now", "last"}  # nothing is sent twice
     assert len(shown["rounds"]) == bounds.MOST_ROUNDS
     assert (len(shown["cluster"]["nodes"]), shown["cluster"]["more_nodes"]) == (3, 2)
     assert (len(shown["queue"]["waiting"]), shown["queue"]["more"]) == (4, 5)
@@ -234,6 +236,26 @@ def test_who_says_nothing_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> N
         finally:
             for each in silent:
                 each.close()
+
+
+def test_what_is_no_http_harms_nobody() -> None:
+    noise = random.Random(1)
+    with page(Board()) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        lines = [
+            b"GET /live.json?after=nan HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"GET / HTTP/9\r\n\r\n",
+            b"\r\n",
+        ]
+        lines += [b"GET /" + b"a" * 100_000, b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n"]
+        lines += [noise.randbytes(noise.randrange(300)) + b"\r\n\r\n" for _ in range(50)]
+        for line in lines:
+            with contextlib.suppress(OSError), socket.create_connection(address, timeout=5) as connection:
+                connection.sendall(line)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
+        assert get(f"{url}/healthz")[0] == 200
 
 
 @pytest.fixture(scope="module")

@@ -17,15 +17,19 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.service.certificates import Authority, Pair
 
 from gangplan.client import AsyncClient, Client, Credentials
 from gangplan.domain.round import Round
-from gangplan.errors import InvalidInputError, ServiceError
+from gangplan.errors import InvalidInputError, ServiceError, UnauthenticatedError
 from gangplan.observe.logs import LogFormat, configure_logs
+from gangplan.observe.metrics import Metrics
 from gangplan.service.options import ServerOptions
 from gangplan.service.security.callers import CallersFile, digest_of, read_callers
 from gangplan.service.security.exposure import refuse_exposure
+from gangplan.service.security.guard import GuardInterceptor
 from gangplan.service.security.rates import Rate, Rates
 from gangplan.service.security.scopes import SCOPES, Scope
 from gangplan.v1 import placement_service_pb2, planning_service_pb2, session_service_pb2
@@ -330,9 +334,9 @@ async def test_a_connection_does_not_outlive_its_certificates_for_long(
     shutil.copyfile(ours.file, trusted)
     mine = ours.issue("kueue.example")
     credentials = Credentials(ca=ours.file, certificate=mine.certificate, key=mine.key)
-    settings = over_tls(here, client_ca=trusted, connection_seconds=0.5)
+    set_up = over_tls(here, client_ca=trusted, connection_seconds=0.5)
     async with (
-        serving(instant, **settings) as server,
+        serving(instant, **set_up) as server,
         AsyncClient(server.address, credentials=credentials) as kept,
     ):
         ends = asyncio.get_running_loop().time() + 2.0
@@ -422,6 +426,35 @@ async def test_a_caller_may_send_so_much_and_no_more(
                         await ask(make_round(jobs=200))
                     assert refused.value.service_reason == "REQUEST_TOO_LARGE"
                     assert "2097 bytes" in str(refused.value)
+
+
+@pytest.fixture
+def guard(callers: Path) -> GuardInterceptor:
+    return GuardInterceptor(CallersFile(callers), certificates=False, rate=None, metrics=Metrics())
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["authorization", "Authorization", "x-token"]),
+            st.one_of(
+                st.text(max_size=30), st.binary(max_size=30), st.sampled_from(["Bearer ", "bearer", ""])
+            ),
+        ),
+        max_size=3,
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_call_says_of_itself_only_a_token_lets_it_in(
+    guard: GuardInterceptor, metadata: list[tuple[str, str | bytes]]
+) -> None:
+    with pytest.raises(UnauthenticatedError):
+        guard._by_token(metadata)
+    right = ("authorization", f"Bearer {TOKENS[Scope.PLAN]}")
+    others = [each for each in metadata if each[0] != "authorization"]
+    known = guard._by_token([*others, right])
+    assert known is not None
+    assert (known.name, known.scope) == ("plan", Scope.PLAN)
 
 
 def test_a_bucket_never_lets_more_through_than_it_may() -> None:

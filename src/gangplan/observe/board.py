@@ -72,17 +72,21 @@ class Board:
             self._last = last
             self._rounds.append(point)
 
-    def document(self) -> dict[str, Any]:
-        """All that is shown, as JSON takes it."""
+    def document(self, after: float = 0.0) -> dict[str, Any]:
+        """All that is shown, as JSON takes it.
+
+        Args:
+            after: seconds since the epoch; if the last round is not later, only its time is told.
+        """
         with self._lock:
             last, rounds, shown = self._last, list(self._rounds), self._shown
-        if last is None:
-            return {"now": self._clock(), "rounds": [], "cluster": None, "queue": None}
+        if last is None or last.at <= after:
+            return {"now": self._clock(), "last": None if last is None else last.at}
         if shown is None or shown[0] is not last:
             shown = last, {"cluster": _cluster(last), "queue": _queue(last)}
             with self._lock:
                 self._shown = shown
-        return {"now": self._clock(), "rounds": rounds, **shown[1]}
+        return {"now": self._clock(), "last": last.at, "rounds": rounds, **shown[1]}
 
 
 def _cluster(last: _Last) -> dict[str, Any]:

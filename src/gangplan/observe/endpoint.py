@@ -19,7 +19,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from importlib import resources
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from prometheus_client.exposition import choose_encoder
 
@@ -197,7 +197,8 @@ class _Asked(http.server.BaseHTTPRequestHandler):
             encode, kind = choose_encoder(self.headers.get("Accept", ""))
             self._send(HTTPStatus.OK, encode(self.registry), kind)
         elif path == "/live.json":
-            self._send(HTTPStatus.OK, json.dumps(self.board.document()).encode(), "application/json")
+            document = self.board.document(_after(urlsplit(self.path).query))
+            self._send(HTTPStatus.OK, json.dumps(document).encode(), "application/json")
         elif path in self.files:
             self._send(HTTPStatus.OK, *self.files[path])
         else:
@@ -238,6 +239,14 @@ def _token(authorization: str) -> str:
         except (binascii.Error, UnicodeDecodeError):
             return ""
     return ""
+
+
+def _after(query: str) -> float:
+    """When the round was planned that a page has already; 0 when it says none."""
+    try:
+        return float(parse_qs(query).get("after", ["0"])[0])
+    except ValueError:
+        return 0.0
 
 
 def _names_this_machine(host: str) -> bool:

@@ -144,21 +144,20 @@ function chart(box, rounds, field, least) {
   box.replaceChildren(picture);
 }
 
-let shown = null;
+let shown = 0; // when the round that is shown was planned
 
 async function look() {
   try {
-    const answer = await fetch("live.json", { cache: "no-store" });
+    const answer = await fetch(`live.json?after=${shown}`, { cache: "no-store" });
     if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
     const data = await answer.json();
-    const last = data.rounds[data.rounds.length - 1];
     at("status").className = "";
-    if (!last) {
+    if (data.last === null) {
       at("status").textContent = "waiting for the first round";
     } else {
-      at("status").textContent = `last round ${duration(Math.max(0, data.now - last.at))} ago, ${data.rounds.length} shown`;
-      if (shown !== last.at) {
-        shown = last.at;
+      at("status").textContent = `last round ${duration(Math.max(0, data.now - data.last))} ago`;
+      if (data.rounds) {
+        shown = data.last;
         figures(data);
         cluster(data.cluster);
         queue(data.queue);
