@@ -32,7 +32,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
+from gangplan.domain.outlook import JobOutlook, Outlook, Reservation, StartErrors
 from gangplan.domain.plan import (
     Action,
     ActionKind,
@@ -70,12 +70,21 @@ OUTLOOK = Outlook(
     jobs=(
         JobOutlook("gone", 1.0),
         JobOutlook("train", 0.5, 0.25, 12.5, NOW - 300.0, NOW + 900.5, 1.75),
+        JobOutlook(
+            "wait",
+            1.0,
+            estimated_start=NOW,
+            estimated_start_by=NOW + 60.5,
+            told_at=NOW - 600.0,
+            told_seconds=450.0,
+        ),
     ),
     reservations=(
         Reservation("train", "r1", NOW + 600.0, NOW + 1200.0, 60.5),
         Reservation("wait", None, NOW, NOW),
     ),
     relaxed=("places within a domain",),
+    start_errors=(StartErrors("0", ()), StartErrors("8", (0.5, 2.25))),
 )
 
 TRAINER = Component(

@@ -48,6 +48,10 @@ class JobOutlook:
             within what was looked at.
         estimated_end: seconds since the epoch; None: unknown.
         worth: of a reference device at work on the target, GPU-equivalents; 0 or more.
+        estimated_start_by: seconds since the epoch; by then nine in ten such jobs have started, as far as
+            past errors say; None: too few are known.
+        told_at: seconds since the epoch; when it was first told an estimate; None: it was not, or it has run.
+        told_seconds: from then until the start that the fluid plan had for it.
     """
 
     job: str
@@ -57,11 +61,28 @@ class JobOutlook:
     estimated_start: float | None = None
     estimated_end: float | None = None
     worth: float = 1.0
+    estimated_start_by: float | None = None
+    told_at: float | None = None
+    told_seconds: float = 0.0
 
     @property
     def need(self) -> float:
         """Service that the round should give: the target and what is owed, never negative."""
         return max(0.0, self.target + self.deficit)
+
+
+@dataclass(frozen=True, slots=True)
+class StartErrors:
+    """How wrong estimates of the starts of a class of jobs were.
+
+    Attributes:
+        kind: the class.
+        ratios: time from the first estimate to the start over that estimate, a round added to both; oldest
+            first.
+    """
+
+    kind: str
+    ratios: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +95,7 @@ class Outlook:
         jobs: by name; a job that is not listed has no target.
         reservations: promises that should be made to gangs too large for what is free.
         relaxed: what the fluid plan did not look at, one phrase each.
+        start_errors: how wrong estimates of starts were so far, each class once.
     """
 
     made_at: float
@@ -81,6 +103,7 @@ class Outlook:
     jobs: tuple[JobOutlook, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     relaxed: tuple[str, ...] = ()
+    start_errors: tuple[StartErrors, ...] = ()
     _by_name: dict[str, JobOutlook] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -34,6 +34,7 @@ class Outlook(_message.Message):
     JOBS_FIELD_NUMBER: _builtins.int
     RESERVATIONS_FIELD_NUMBER: _builtins.int
     RELAXED_FIELD_NUMBER: _builtins.int
+    START_ERRORS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def made_at(self) -> _timestamp_pb2.Timestamp:
         """The `now` of the round that it was made for. Required."""
@@ -54,6 +55,10 @@ class Outlook(_message.Message):
     def relaxed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the fluid plan did not look at, one phrase each."""
 
+    @_builtins.property
+    def start_errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___StartErrors]:
+        """How wrong estimates of starts were so far, by class of jobs, each class once; the next outlook's estimates allow for it."""
+
     def __init__(
         self,
         *,
@@ -62,14 +67,45 @@ class Outlook(_message.Message):
         jobs: _abc.Iterable[Global___JobOutlook] | None = ...,
         reservations: _abc.Iterable[_plan_pb2.Reservation] | None = ...,
         relaxed: _abc.Iterable[_builtins.str] | None = ...,
+        start_errors: _abc.Iterable[Global___StartErrors] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["made_at", b"made_at", "round_length", b"round_length"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "made_at", b"made_at", "relaxed", b"relaxed", "reservations", b"reservations", "round_length", b"round_length"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "made_at", b"made_at", "relaxed", b"relaxed", "reservations", b"reservations", "round_length", b"round_length", "start_errors", b"start_errors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Outlook: _TypeAlias = Outlook  # noqa: Y015
+
+@_typing.final
+class StartErrors(_message.Message):
+    """StartErrors is how wrong estimates of the starts of a class of jobs were."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    RATIOS_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """The class: devices asked for, down to a power of two; "0" is less than one."""
+    @_builtins.property
+    def ratios(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Time from the first estimate to the start over that estimate, a round added to both, oldest first, each from 1e-6 to 1e6; at
+        most 64.
+        """
+
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        ratios: _abc.Iterable[_builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "ratios", b"ratios"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StartErrors: _TypeAlias = StartErrors  # noqa: Y015
 
 @_typing.final
 class JobOutlook(_message.Message):
@@ -86,6 +122,9 @@ class JobOutlook(_message.Message):
     ESTIMATED_START_FIELD_NUMBER: _builtins.int
     ESTIMATED_END_FIELD_NUMBER: _builtins.int
     WORTH_FIELD_NUMBER: _builtins.int
+    ESTIMATED_START_BY_FIELD_NUMBER: _builtins.int
+    TOLD_AT_FIELD_NUMBER: _builtins.int
+    TOLD_WAIT_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Name of the job."""
     target: _builtins.float
@@ -98,11 +137,25 @@ class JobOutlook(_message.Message):
     """GPU-equivalents for each reference device at work on the target, 0 to 1e6: what it costs the job to be passed by. Unset: 1."""
     @_builtins.property
     def estimated_start(self) -> _timestamp_pb2.Timestamp:
-        """Estimate of when it first runs. Unset: unknown."""
+        """Estimate of when it first runs; from five past errors of its class on, corrected by their median. Unset: unknown."""
 
     @_builtins.property
     def estimated_end(self) -> _timestamp_pb2.Timestamp:
         """Estimate of when it is done. Unset: unknown."""
+
+    @_builtins.property
+    def estimated_start_by(self) -> _timestamp_pb2.Timestamp:
+        """By when nine in ten jobs have started that were told what it is told, as far as past errors of its class say. Unset: too few
+        are known.
+        """
+
+    @_builtins.property
+    def told_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was first told when it would start. Unset: it was not, or it has run."""
+
+    @_builtins.property
+    def told_wait(self) -> _duration_pb2.Duration:
+        """From told_at to the start that the fluid plan had for it then. Set with told_at."""
 
     def __init__(
         self,
@@ -114,10 +167,13 @@ class JobOutlook(_message.Message):
         estimated_start: _timestamp_pb2.Timestamp | None = ...,
         estimated_end: _timestamp_pb2.Timestamp | None = ...,
         worth: _builtins.float | None = ...,
+        estimated_start_by: _timestamp_pb2.Timestamp | None = ...,
+        told_at: _timestamp_pb2.Timestamp | None = ...,
+        told_wait: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_worth", b"_worth", "estimated_end", b"estimated_end", "estimated_start", b"estimated_start", "worth", b"worth"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_worth", b"_worth", "estimated_end", b"estimated_end", "estimated_start", b"estimated_start", "estimated_start_by", b"estimated_start_by", "told_at", b"told_at", "told_wait", b"told_wait", "worth", b"worth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_worth", b"_worth", "deficit", b"deficit", "estimated_end", b"estimated_end", "estimated_start", b"estimated_start", "job", b"job", "target", b"target", "work_done", b"work_done", "worth", b"worth"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_worth", b"_worth", "deficit", b"deficit", "estimated_end", b"estimated_end", "estimated_start", b"estimated_start", "estimated_start_by", b"estimated_start_by", "job", b"job", "target", b"target", "told_at", b"told_at", "told_wait", b"told_wait", "work_done", b"work_done", "worth", b"worth"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__worth: _TypeAlias = _typing.Literal["worth"]  # noqa: Y015
     _WhichOneofArgType__worth: _TypeAlias = _typing.Literal["_worth", b"_worth"]  # noqa: Y015

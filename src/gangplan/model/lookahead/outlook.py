@@ -14,6 +14,7 @@ from gangplan.domain.outlook import JobOutlook, Outlook
 from gangplan.model.instance.instance import Instance
 from gangplan.model.lookahead.buckets import LONGEST_SECONDS
 from gangplan.model.lookahead.crowd import JobNumbers
+from gangplan.model.lookahead.estimates import estimate, learned
 from gangplan.model.lookahead.fluid import Fluid, finishes
 from gangplan.model.lookahead.reserve import reservations, whole_node_gang
 from gangplan.model.lookahead.room import RELAXED
@@ -44,6 +45,9 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
     owed = _owed(instance, numbers, last)
     large = _large_gangs_that_never_ran(instance, numbers)
     worth = worths(fluid, service, large)
+    errors = learned(round_, last)
+    ratios = {entry.kind: entry.ratios for entry in errors}
+    earlier = {} if last is None else {entry.job: entry for entry in last.jobs}
     entries = []
     for j, job in enumerate(instance.jobs):
         if numbers.planned[j]:
@@ -54,6 +58,13 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
             target = _grain(_present(instance, j))
         else:
             continue
+        by = told_at = None
+        told = 0.0
+        if job.running is None and job.work_done <= 0.0 and start <= LONGEST_SECONDS:
+            said = estimate(job, start, round_, earlier, ratios)
+            start, end = said.seconds, end + said.seconds - start
+            told_at, told = said.told_at, said.told_seconds
+            by = None if said.by_seconds is None else _moment(round_.now, said.by_seconds)
         foreseen = job.work_left is not None or job.left_quantiles is not None
         entries.append(
             JobOutlook(
@@ -64,6 +75,9 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
                 estimated_start=round_.now if numbers.running[j] else _moment(round_.now, start),
                 estimated_end=_moment(round_.now, end) if foreseen else None,
                 worth=float(worth[j]),
+                estimated_start_by=by,
+                told_at=told_at,
+                told_seconds=told,
             )
         )
     return Outlook(
@@ -72,6 +86,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
         jobs=tuple(entries),
         reservations=reservations(fluid, service),
         relaxed=_relaxed(fluid, service),
+        start_errors=errors,
     )
 
 

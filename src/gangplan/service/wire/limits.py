@@ -57,6 +57,12 @@ SIZE_EXPONENT = 4.0
 FAIRNESS_POWER = 2.0
 """Largest p (decision 11)."""
 
+START_ERRORS = 64
+"""Most past errors of estimated starts for a class of jobs."""
+
+START_RATIO = 1e6
+"""Largest of them; the least is one over it."""
+
 QUANTILES = 256
 """Most quantiles of a distribution."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
+from gangplan.domain.outlook import JobOutlook, Outlook, Reservation, StartErrors
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_running import read_placements
@@ -36,6 +36,7 @@ def read_outlook(message: outlook_pb2.Outlook, path: str, fields: Fields) -> Out
         relaxed=tuple(
             fields.text(phrase, path, f"relaxed[{index}]") for index, phrase in enumerate(message.relaxed)
         ),
+        start_errors=_read_errors(message.start_errors, path, fields),
     )
 
 
@@ -48,12 +49,43 @@ def read_reservations(
     )
 
 
+def _read_errors(
+    messages: Sequence[outlook_pb2.StartErrors], path: str, fields: Fields
+) -> tuple[StartErrors, ...]:
+    seen: dict[str, str] = {}
+    found = []
+    for index, message in enumerate(messages):
+        here = f"{path}start_errors[{index}]."
+        kind = fields.name(message.kind, here, "kind")
+        fields.unique(seen, kind, f"{here}kind")
+        if len(message.ratios) > limits.START_ERRORS:
+            fields.refuse(
+                f"{here}ratios", f"has {len(message.ratios)} entries; {limits.START_ERRORS} are the most"
+            )
+        ratios = tuple(
+            fields.real(ratio, here, f"ratios[{at}]", 1.0 / limits.START_RATIO, limits.START_RATIO)
+            for at, ratio in enumerate(message.ratios)
+        )
+        found.append(StartErrors(kind, ratios))
+    return tuple(found)
+
+
 def _read_job(message: outlook_pb2.JobOutlook, path: str, fields: Fields) -> JobOutlook:
     start = end = None
     if message.HasField("estimated_start"):
         start = fields.instant(message.estimated_start, path, "estimated_start")
     if message.HasField("estimated_end"):
         end = fields.instant(message.estimated_end, path, "estimated_end")
+    by = told_at = None
+    told = 0.0
+    if message.HasField("estimated_start_by"):
+        by = fields.instant(message.estimated_start_by, path, "estimated_start_by")
+    if message.HasField("told_at") != message.HasField("told_wait"):
+        missing = "told_wait" if message.HasField("told_at") else "told_at"
+        fields.refuse(f"{path}{missing}", "told_at and told_wait say together what it was told: set both")
+    elif message.HasField("told_at"):
+        told_at = fields.instant(message.told_at, path, "told_at")
+        told = fields.duration(message.told_wait, path, "told_wait")
     return JobOutlook(
         job=fields.name(message.job, path, "job"),
         target=fields.real(message.target, path, "target", 0.0, limits.SERVICE),
@@ -64,6 +96,9 @@ def _read_job(message: outlook_pb2.JobOutlook, path: str, fields: Fields) -> Job
         worth=fields.real(
             message.worth if message.HasField("worth") else 1.0, path, "worth", 0.0, limits.SERVICE
         ),
+        estimated_start_by=by,
+        told_at=told_at,
+        told_seconds=told,
     )
 
 

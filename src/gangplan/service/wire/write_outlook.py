@@ -25,6 +25,13 @@ def write_outlook(outlook: Outlook) -> outlook_pb2.Outlook:
             write_seconds(entry.estimated_start, written.estimated_start)
         if entry.estimated_end is not None:
             write_seconds(entry.estimated_end, written.estimated_end)
+        if entry.estimated_start_by is not None:
+            write_seconds(entry.estimated_start_by, written.estimated_start_by)
+        if entry.told_at is not None:
+            write_seconds(entry.told_at, written.told_at)
+            write_seconds(entry.told_seconds, written.told_wait)
+    for errors in outlook.start_errors:
+        message.start_errors.add(kind=errors.kind, ratios=errors.ratios)
     for promise in outlook.reservations:
         write_reservation(promise, message.reservations.add())
     return message
