@@ -20,8 +20,8 @@ def deploy(
     \b
     gangplan deploy
     gangplan deploy config > gangplan.yaml
-    gangplan deploy kubernetes | kubectl apply -f -
-    gangplan deploy container | podman build -t gangplan:latest -f - .
+    gangplan deploy kubernetes > gangplan-kubernetes.yaml
+    gangplan deploy container > Containerfile
     """  # noqa: D301 - \b keeps the lines
     from gangplan.deploy import FILES
     from gangplan.errors import FieldViolation, InvalidInputError
