@@ -70,11 +70,29 @@ def worth(outcome: Outcome, facts: RoundFacts) -> dict[str, float]:
 
 def rate(outcome: Outcome, facts: RoundFacts) -> float:
     """What an outcome is worth in every round, without what is paid once and spread over the horizon."""
-    spread = {term.NAME for term in terms() if term.SPREAD_OVER_HORIZON}
-    return sum([value for name, value in worth(outcome, facts).items() if name not in spread])
+    if outcome.job.deadline_kind is DeadlineKind.STRICT and deadline.lost(outcome, facts):
+        return 0.0
+    return sum(
+        [
+            weight * evaluate(outcome, facts)
+            for _, weight, evaluate, spread in facts.once(_weighted)
+            if not spread
+        ]
+    )
 
 
 def _weighted(facts: RoundFacts) -> list[tuple[str, float, Callable[[Outcome, RoundFacts], float], bool]]:
-    """Name, weight under the round's policy, evaluation, and whether it is paid once, of every term."""
-    round_ = facts.round
-    return [(term.NAME, term.weight(round_), term.evaluate, term.SPREAD_OVER_HORIZON) for term in terms()]
+    """Name, weight under the round's policy, evaluation, and whether it is paid once, of every term.
+
+    What a term is worth that counts for nothing under the policy is not even looked at.
+    """
+    weights = [(term, term.weight(facts.round)) for term in terms()]
+    return [
+        (term.NAME, weight, term.evaluate if weight else _nothing, term.SPREAD_OVER_HORIZON)
+        for term, weight in weights
+    ]
+
+
+def _nothing(outcome: Outcome, facts: RoundFacts) -> float:
+    del outcome, facts
+    return 0.0
