@@ -81,8 +81,8 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(100, 0.4), Step(math.inf, 1.0)),
     ),
-    # L (10,500 columns, 1.2 s, 2026-11-30-targets.md): in 19 rounds every better plan came of branching, which
-    # had a quarter of the time, and no programme's was worth .002 % more. With two thirds of it:
+    # L (10,500 columns, 1.2 s, 2026-11-30-targets.md): in 19 rounds every better plan came of branching,
+    # which had a quarter of the time, and no programme's was worth .002 % more. With two thirds of it:
     # 2026-11-30-first-plans.md.
     Ladder(
         20_000,
