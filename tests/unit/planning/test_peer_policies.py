@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
-from gangplan.domain.job import Component, Job, TaskGroup, ThroughputProfile
+from gangplan.domain.job import Component, Job, Running, TaskGroup, TaskPlacement, ThroughputProfile
+from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
+from gangplan.model.verifier.verify import verify
 from gangplan.planning import policies
 from gangplan.planning.rounds.history import Arrival, History
 from gangplan.planning.rounds.loop import Played, Settings, play
@@ -213,3 +215,26 @@ def test_themis_auctions_among_those_who_are_worst_off() -> None:
     first = {name: job.spans[0] for name, job in played.state.jobs.items()}
     assert first["b"].begins == 1200.0
     assert (first["a"].begins, first["a"].ends) == (0.0, 1200.0)
+
+
+@pytest.mark.parametrize(("name", "node"), [("fgd", "n1"), ("best-fit", "n0")])
+def test_fgd_leaves_pairs_whole_where_best_fit_fills_the_fullest_node(name: str, node: str) -> None:
+    """FGD (USENIX ATC 2023, section 4.2) on two nodes of 4 devices, with 2 and 3 of them free.
+
+    Tasks of the round: a 2 devices, on n0; b 1, on n1; c 1, first in line; x and y 2. Of five two take 1 and
+    three 2. c on n0 leaves 1 there, of no use to three of five: from 0 to .6. On n1 it leaves 2, of use to
+    all: 0. So the descent takes n1. Best fit leaves 1 of 4 on n0 and 2 of 4 on n1, and takes n0.
+    """
+
+    def one(task: str, devices: int, at: float, where: str = "", first: int = 0) -> Job:
+        held = TaskPlacement("worker", where, 1, tuple(range(first, first + devices)))
+        running = Running((held,), started_at=0.0) if where else None
+        group = TaskGroup(devices_per_task=devices)
+        return Job(task, component=Component((group,)), submit_time=at, running=running)
+
+    jobs = (one("a", 2, 0, "n0"), one("b", 1, 0, "n1"), one("c", 1, 1), one("x", 2, 2), one("y", 2, 3))
+    round_ = replace(a_history(nodes=(("A", 4), ("A", 4))).template, now=60.0, jobs=jobs)
+    plan = policies.make(name).decide(round_, None)
+    assert isinstance(plan, Plan)
+    assert {action.job: action.placements[0].node for action in plan.actions}["c"] == node
+    assert verify(round_, plan).valid
