@@ -21,8 +21,8 @@ ABOUT = "first come, first served, each on the node of which least stays free"
 class BestFit:
     """The fullest node that has room, by devices and CPU alike.
 
-    The rival of that name in Weng et al., *Beware of Fragmentation* (USENIX ATC 2023, section 6): what is left
-    counts half by devices, half by CPU, each over the most that any node with room has.
+    The rival of that name in Weng et al., *Beware of Fragmentation* (USENIX ATC 2023, section 6): what is
+    left counts half by devices, half by CPU, each over the most that any node with room has.
     """
 
     name: str = NAME
