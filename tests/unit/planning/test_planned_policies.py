@@ -86,9 +86,22 @@ def test_elasticflow_declines_who_would_make_an_admitted_one_late() -> None:
     both devices are free, at 180: 60 / 1.5 = 40 s. It alone would have been admitted.
     """
     jobs = concave("a", 180, 180), concave("b", 180, 210), concave("c", 60, 100)
-    found = ends("elasticflow", *jobs, devices=2, round_seconds=30, speeds=CONCAVE)
+    found = ends("elasticflow-singly", *jobs, devices=2, round_seconds=30, speeds=CONCAVE)
     assert found == {"a": 180.0, "b": 180.0, "c": 220.0}
     assert ends("elasticflow", jobs[2], devices=2, round_seconds=30, speeds=CONCAVE) == {"c": 40.0}
+
+
+def test_elasticflow_judges_those_of_a_round_together() -> None:
+    """The same three, as the public code has it: together they cannot be met, so none is admitted.
+
+    Each comes back when its deadline is over. c at 120, on both devices: 60 / 1.5 = 40 s. a at 180, on both,
+    has 45 done at 210, when b comes: one device each, so a ends at 210 + 135 = 345. b has 150 done at 360,
+    and the
+    other device from then on: 30 / 1.5 = 20 s.
+    """
+    jobs = concave("a", 180, 180), concave("b", 180, 210), concave("c", 60, 100)
+    found = ends("elasticflow", *jobs, devices=2, round_seconds=30, speeds=CONCAVE)
+    assert found == {"a": 345.0, "b": 380.0, "c": 160.0}
 
 
 def test_elasticflow_gives_what_is_free_where_device_time_grows_least() -> None:

@@ -44,16 +44,18 @@ class ElasticFlow:
 
     Attributes:
         name: of the policy.
+        together: those that have come since the last round are admitted all or none, as in the public code.
     """
 
     name: str = NAME
+    together: bool = True
     _steady: tuple[float, float] = field(default=(math.nan, math.nan), compare=False)
 
     def decide(self, round_: Round, before: RoundResult | None) -> RoundResult:
         """See :meth:`RoundPolicy.decide`."""
         instance = build_instance(round_)
         made = _Round(instance, before)
-        made.admit()
+        made.admit(together=self.together)
         made.grow()
         self._steady = round_.now, made.until
         wishes = [Wish(j, made.ways[j][devices]) for j, devices in made.wanted().items()]
@@ -111,19 +113,20 @@ class _Round:
         levels, rates = zip(*ladder, strict=True)
         self._jobs[j] = Scalable(levels, rates, left, due if due > self._now else math.inf)
 
-    def admit(self) -> None:
+    def admit(self, *, together: bool) -> None:
         """Take in who is new, first come, first served, and give all who are in their shares."""
         jobs = self._instance.jobs
         name = [job.name for job in jobs]
         due = [j for j, job in self._jobs.items() if math.isfinite(job.deadline)]
         taken = [j for j in due if name[j] in self._admitted]
         new = [j for j in due if name[j] not in self._admitted | self._declined]
-        for j in sorted(new, key=lambda j: (jobs[j].submit_time or 0.0, name[j])):
-            if jobs[j].running is None and self._late([*taken, j]):
-                self._declined.add(name[j])
-            else:
-                self._admitted.add(name[j])
-                taken.append(j)
+        new.sort(key=lambda j: (jobs[j].submit_time or 0.0, name[j]))
+        for some in [new] if together else [[j] for j in new]:
+            late = self._late([*taken, *some])
+            admitted = [j for j in some if not late or jobs[j].running is not None]
+            self._declined |= {name[j] for j in some if j not in admitted}
+            self._admitted |= {name[j] for j in admitted}
+            taken += admitted
         taken.sort(key=lambda j: (self._jobs[j].deadline, name[j]))
         self._shares = dict(zip(taken, shares(self._room, [self._jobs[j] for j in taken]), strict=True))
         self._loose = {

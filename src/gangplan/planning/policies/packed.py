@@ -2,21 +2,21 @@
 
 Numbers of devices that are powers of two always fit where they are laid out largest first (buddies: Gu et
 al., *ElasticFlow*, ASPLOS 2023, section 4.4). So whoever has what it is to have stays where it is, unless
-somebody then finds no room; then those with fewer devices are laid out anew, and more and more of them.
+somebody then finds no room; then more and more of those with fewer devices have to wait for their turn, and
+stay if their place is still free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gangplan.domain.plan import Plan
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
-from gangplan.model.packing.fill import place_gangs, stay_where_free
-from gangplan.model.packing.in_place import prefer_in_place
+from gangplan.model.packing.fill import place_gangs
 from gangplan.model.packing.occupancy import Fit, Occupancy
 from gangplan.model.packing.order import make_plan
-from gangplan.planning.policies.wishes import Wish, carry_out, fixed_classes, holds
+from gangplan.planning.policies.wishes import Wish, carry_out, fixed_classes, holds, settled_down
 
 
 def carry_out_packed(instance: Instance, wishes: Sequence[Wish]) -> Plan:
@@ -35,12 +35,13 @@ def carry_out_packed(instance: Instance, wishes: Sequence[Wish]) -> Plan:
         if runs and not (can.movable and (can.resizable or wish.job in settled)):
             fixed.add(int(instance.class_of_job[wish.job]))
     free = [wish for wish in wishes if int(instance.class_of_job[wish.job]) not in fixed]
-    free.sort(key=lambda wish: -_devices(instance, wish))
+    free.sort(key=lambda wish: (-_devices(instance, wish), wish.job not in settled))
     stays = [wish for wish in free if wish.job in settled]
     best: tuple[int, Assignment] | None = None
-    for size in sorted({0} | {_devices(instance, wish) for wish in stays}):
+    sizes = sorted({0} | {_devices(instance, wish) for wish in stays})
+    for size, in_turn in [*((size, settled) for size in sizes), (sizes[-1], set[int]())]:
         classes = {int(instance.class_of_job[w.job]) for w in stays if _devices(instance, w) > size}
-        missing, assignment = _laid_out(instance, free, fixed | classes)
+        missing, assignment = _laid_out(instance, free, fixed | classes, in_turn)
         if best is None or missing < best[0]:
             best = missing, assignment
         if not missing:
@@ -53,14 +54,28 @@ def _devices(instance: Instance, wish: Wish) -> int:
     return int(instance.devices[wish.ways[0]])
 
 
-def _laid_out(instance: Instance, wishes: Sequence[Wish], staying: set[int]) -> tuple[int, Assignment]:
-    """How many find no room beside those that stay, and where all are then."""
+def _laid_out(
+    instance: Instance, wishes: Sequence[Wish], staying: set[int], in_turn: Collection[int]
+) -> tuple[int, Assignment]:
+    """How many find no room beside those that stay, and where all are then.
+
+    Args:
+        instance: of the round.
+        wishes: largest first.
+        staying: classes that stay whatever comes.
+        in_turn: jobs that stay, too, if their place is still free when it is their turn.
+    """
+    staying = set(staying)
     occupancy = Occupancy(instance, staying)
     placed: dict[int, Placed] = {}
     missing = 0
     for wish in wishes:
         c = int(instance.class_of_job[wish.job])
         if c in staying:
+            continue
+        if wish.job in in_turn and occupancy.can_stay(c):
+            occupancy.stay(c)
+            staying.add(c)
             continue
         for k in wish.ways:
             if not occupancy.members_allowed(instance.classes[c], instance.option_at(k)):
@@ -71,17 +86,4 @@ def _laid_out(instance: Instance, wishes: Sequence[Wish], staying: set[int]) -> 
                 break
         else:
             missing += 1
-    for wish in wishes:  # who need not have moved
-        c, j = int(instance.class_of_job[wish.job]), wish.job
-        if j in placed and holds(instance, j, wish.ways) and occupancy.can_stay(c):
-            occupancy.take_placed(j, placed.pop(j), -1)
-            occupancy.stay(c)
-            staying = staying | {c}
-    kept = frozenset(instance.classes[c].jobs[0] for c in staying)
-    assignment = prefer_in_place(occupancy, Assignment(kept, placed))
-    occupancy = Occupancy(instance, staying)
-    for j, place in assignment.placed.items():
-        occupancy.take_placed(j, place)
-    staying = staying | stay_where_free(occupancy, staying, assignment.placed)
-    kept = frozenset(instance.classes[c].jobs[0] for c in staying)
-    return missing, Assignment(kept, assignment.placed)
+    return missing, settled_down(occupancy, staying, placed)

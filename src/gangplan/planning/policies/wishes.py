@@ -7,7 +7,7 @@ free in the end (property P5), and what a job may not have done to it is not don
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from gangplan.model.formulation.nesting import is_nested, present_tasks
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.options import Option
 from gangplan.model.packing.assignment import Assignment, Placed
-from gangplan.model.packing.fill import place_gangs
+from gangplan.model.packing.fill import place_gangs, stay_where_free
 from gangplan.model.packing.in_place import prefer_in_place
 from gangplan.model.packing.occupancy import Fit, Occupancy
 from gangplan.model.packing.order import make_plan
@@ -201,8 +201,7 @@ class _Carrying:
         for c, _ in running:
             if c not in self.staying and instance.classes[c].jobs[0] not in self.placed:
                 self._stay(c)
-        kept = frozenset(instance.classes[c].jobs[0] for c in self.staying)
-        return prefer_in_place(self.occupancy, Assignment(kept, self.placed))
+        return settled_down(self.occupancy, self.staying, self.placed)
 
     def _stay(self, c: int) -> bool:
         if not self.instance.classes[c].kept or not self.occupancy.can_stay(c):
@@ -288,6 +287,35 @@ class _Carrying:
         if job_class.must_stay or job_class.must_run:
             return False
         return self.instance.jobs[job_class.jobs[0]].capabilities.movable
+
+
+def settled_down(occupancy: Occupancy, staying: Collection[int], placed: Mapping[int, Placed]) -> Assignment:
+    """Where all are in the end: who got another count has it where it is, where that goes, and nobody leaves
+    a place, for the same count elsewhere or for nothing, that is free when all is done (property P5).
+
+    Args:
+        occupancy: what is free beside them; changed.
+        staying: classes that stay.
+        placed: new places.
+    """
+    instance = occupancy.instance
+    kept = frozenset(instance.classes[c].jobs[0] for c in staying)
+    assignment = prefer_in_place(occupancy, Assignment(kept, placed))
+    left, stay = dict(assignment.placed), set(staying)
+    occupancy = Occupancy(instance, stay)
+    left = {j: occupancy.take_placed(j, place) for j, place in left.items()}
+    again = True
+    while again:  # whoever goes back may free another's place
+        again = False
+        for j in sorted(left.keys() & instance.placements.keys()):
+            c = int(instance.class_of_job[j])
+            if instance.classes[c].kept and holds(instance, j, (left[j].option,)) and occupancy.can_stay(c):
+                occupancy.take_placed(j, left.pop(j), -1)
+                occupancy.stay(c)
+                stay.add(c)
+                again = True
+    stay |= stay_where_free(occupancy, stay, left)
+    return Assignment(frozenset(instance.classes[c].jobs[0] for c in stay), left)
 
 
 def wish_as_asked(instance: Instance, jobs: Iterable[int]) -> list[Wish]:
