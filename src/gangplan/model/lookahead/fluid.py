@@ -39,6 +39,8 @@ from gangplan.model.program import Family, FloatArray, IntArray, Program
 STEEPEST = 8.0
 """rho from which on its power is continued in a straight line (the clip of decision 11)."""
 _SMALLEST = 1e-9
+_LONGEST_SECONDS = 100.0 * 366.0 * 86_400.0
+"""What takes longer never ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,7 +307,9 @@ def _saved(instance: Instance, numbers: JobNumbers, crowd: Crowd, entries: Entri
     """What going on in the first bucket saves a running job, shape (entries, buckets)."""
     power = 1.0 + instance.round.policy.fairness_power
     age, fair = crowd.mean(numbers.age), crowd.mean(numbers.fair_finish)
-    done = age + crowd.mean(numbers.left / np.maximum(numbers.best, 1e-300))
+    never = np.full(len(numbers.left), _LONGEST_SECONDS)
+    ends = numbers.best * _LONGEST_SECONDS > numbers.left
+    done = age + crowd.mean(np.divide(numbers.left, numbers.best, out=never, where=ends))
     lost = crowd.mean(np.where(numbers.running, numbers.lost, 0.0))
     saved = _votes(instance, numbers, crowd) * (
         rising((done + lost) / fair, power) - rising(done / fair, power)
