@@ -107,3 +107,16 @@ def test_the_picture_has_a_line_for_each_size(rows: list[dict[str, Any]]) -> Non
     [(title, svg)] = pictures(rows)
     assert "load" in title
     assert svg.startswith("<svg")
+
+
+def test_a_round_on_a_session_beside_a_whole_one() -> None:
+    from gangplan.bench.load import deltas
+
+    run = Run(
+        "deltas", "deltas", "S/steady/50/seed0", options={"rounds": 1, "change": 0.05, "most_share": 0.0}
+    )
+    [row] = deltas.measure(run)
+    assert set(row["whole"]) == set(row["delta"]) == {"outside", "instance", "facts"}
+    assert row["overhead_share"] == pytest.approx(sum(row["delta"].values()) / sum(row["whole"].values()))
+    assert len(row["missed"]) == 1  # nothing is free
+    assert row["answer_gap"] >= 0.0

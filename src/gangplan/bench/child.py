@@ -59,6 +59,10 @@ def measure(run: Run) -> list[Row]:
         from gangplan.bench.policies.measure import measure as measure_policy
 
         return [measure_policy(run)]
+    if kind is Kind.DELTAS:
+        from gangplan.bench.load import deltas
+
+        return deltas.measure(run)
     from gangplan.bench import others
 
     return others.measure(run)

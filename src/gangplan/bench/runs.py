@@ -62,6 +62,8 @@ class Kind(Enum):
     """Settings of papers, a row for each figure that they publish."""
     POLICIES = "policies"
     """Published workloads under one policy."""
+    DELTAS = "deltas"
+    """Rounds on a session beside whole ones."""
 
 
 @dataclass(frozen=True, slots=True)

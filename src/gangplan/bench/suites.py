@@ -4,7 +4,7 @@ A suite's file::
 
     title = "..."                # one line
     kind = "rounds"              # or "models", "formulations", "churn", "fill", "growth", "histories",
-                                 # "load", "published"
+                                 # "load", "deltas", "published", "policies"
     require = "OPTIMAL"          # optional: the status that every row must have
 
     [[group]]                    # the product of all lists
@@ -105,6 +105,7 @@ class Suite(_Strict):
         "growth",
         "histories",
         "load",
+        "deltas",
         "published",
         "policies",
     ] = "rounds"

@@ -23,7 +23,7 @@ _Suite = Annotated[
     str,
     typer.Option(
         help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
-        "faults, churn, service, "
+        "faults, churn, service, deltas, "
         "prototypes, openb, openb-fill) or a .toml file.",
         metavar="NAME|FILE",
     ),
