@@ -20,6 +20,9 @@ from gangplan.model.instance.switching import lost_seconds
 from gangplan.model.instance.throughput import size
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
+LONGEST_SECONDS = 100.0 * 366.0 * 86_400.0
+"""What takes longer never ends."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobNumbers:
@@ -53,6 +56,14 @@ class JobNumbers:
     size: FloatArray
     lost: FloatArray
     deadline: FloatArray
+
+    @property
+    def alone(self) -> FloatArray:
+        """Seconds until its end at its best, shape (jobs,); :data:`LONGEST_SECONDS` where that is never."""
+        never = np.full(len(self.left), LONGEST_SECONDS)
+        ends = self.best * LONGEST_SECONDS > self.left
+        alone: FloatArray = np.divide(self.left, self.best, out=never, where=ends)
+        return alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +244,7 @@ def _features(instance: Instance, numbers: JobNumbers) -> FloatArray:
     tiny = 1e-12
     soon = np.where(np.isfinite(numbers.deadline), np.maximum(numbers.deadline, length), 1e10)
     columns = (
-        numbers.left / np.maximum(numbers.best, tiny),
+        numbers.alone,
         numbers.fair_finish,
         numbers.age + length,
         np.maximum(numbers.base, tiny),

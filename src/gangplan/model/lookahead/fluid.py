@@ -39,8 +39,6 @@ from gangplan.model.program import Family, FloatArray, IntArray, Program
 STEEPEST = 8.0
 """rho from which on its power is continued in a straight line (the clip of decision 11)."""
 _SMALLEST = 1e-9
-_LONGEST_SECONDS = 100.0 * 366.0 * 86_400.0
-"""What takes longer never ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,9 +305,7 @@ def _saved(instance: Instance, numbers: JobNumbers, crowd: Crowd, entries: Entri
     """What going on in the first bucket saves a running job, shape (entries, buckets)."""
     power = 1.0 + instance.round.policy.fairness_power
     age, fair = crowd.mean(numbers.age), crowd.mean(numbers.fair_finish)
-    never = np.full(len(numbers.left), _LONGEST_SECONDS)
-    ends = numbers.best * _LONGEST_SECONDS > numbers.left
-    done = age + crowd.mean(np.divide(numbers.left, numbers.best, out=never, where=ends))
+    done = age + crowd.mean(numbers.alone)
     lost = crowd.mean(np.where(numbers.running, numbers.lost, 0.0))
     saved = _votes(instance, numbers, crowd) * (
         rising((done + lost) / fair, power) - rising(done / fair, power)
@@ -365,5 +361,5 @@ def horizon_of(instance: Instance, numbers: JobNumbers, crowd: Crowd) -> float:
         if math.isfinite(each):
             load += each * float(numbers.left[members].sum())
     planned = np.concatenate([np.zeros(0, dtype=np.int64), *crowd.members])
-    longest = (numbers.left[planned] / np.maximum(numbers.best[planned], 1e-300)).max(initial=0.0)
+    longest = numbers.alone[planned].max(initial=0.0)
     return 2.0 * load / total + float(longest)

@@ -42,8 +42,7 @@ def worths(fluid: Fluid, service: Service, large: BoolArray) -> FloatArray:
     """
     numbers, round_ = fluid.numbers, fluid.instance.round
     policy = round_.policy
-    alone = numbers.left / np.maximum(numbers.best, 1e-300)
-    end = np.where(np.isfinite(service.end), service.end, alone)
+    end = np.where(np.isfinite(service.end), service.end, numbers.alone)
     rho = np.minimum((numbers.age + end) / numbers.fair_finish, STEEPEST)
     worth = (
         numbers.base
