@@ -42,8 +42,8 @@ def recovered(caller: Caller, within: float = 30.0) -> float:
 
 
 @contextlib.contextmanager
-def locking(path: Path, after: float, seconds: float) -> Iterator[None]:
-    """Somebody else holds the database's write lock for a while."""
+def locking(path: Path, after: float, seconds: float) -> Iterator[threading.Thread]:
+    """Somebody else holds the database's write lock for a while, as long as the thread lives."""
 
     def lock() -> None:
         time.sleep(after)
@@ -55,7 +55,7 @@ def locking(path: Path, after: float, seconds: float) -> Iterator[None]:
     thread = threading.Thread(target=lock)
     thread.start()
     try:
-        yield
+        yield thread
     finally:
         thread.join()
 
@@ -67,8 +67,8 @@ def test_the_database_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         rng, path = instant.rng, tmp_path / f"{instant.number}.db"
         store = SqliteStore(path)
         caller = Caller(InProcess(store), round_of(jobs=4), rng)
-        with locking(path, rng.uniform(0, 0.05), rng.uniform(0.02, 0.2)):
-            for _ in range(_STEPS):
+        with locking(path, rng.uniform(0, 0.05), rng.uniform(0.02, 0.4)) as lock:
+            while lock.is_alive():
                 try:
                     caller.step()
                 except Failed:
