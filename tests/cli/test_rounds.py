@@ -118,3 +118,16 @@ def test_captured_rounds_are_measured_as_a_suite(gangplan, folder):
     (row,) = json.loads(done.stdout)
     assert row["status"] == "OPTIMAL"
     assert row["verified"]
+
+
+def test_questions_about_jobs(gangplan):
+    full = SCENARIOS / "full-cluster.yaml"
+    done = gangplan("explain", full, "--job", "waiting-1")
+    assert done.returncode == 0, done.stderr
+    assert "in its way: job:a" in done.stdout
+    done = gangplan("recommend", full, "--job", "waiting-1", "-o", "json")
+    assert json.loads(done.stdout)["recommendations"][0]["evicted"] == ["a"]
+    assert gangplan("recommend", full, "--job", "waiting-1", "--without-evictions").returncode == 4
+    done = gangplan("shares", SCENARIOS / "fairness-queues.yaml")
+    assert "75.0 %" in done.stdout
+    assert gangplan("explain", full, "--job", "nobody").returncode == 3

@@ -155,7 +155,6 @@ async def test_what_goes_wrong_inside_has_a_status_and_reveals_nothing(
 @pytest.mark.parametrize(
     ("service", "method"),
     [
-        ("PlacementService", "ExplainJob"),
         ("PlanningService", "Simulate"),
         ("PlanningService", "Sweep"),
     ],

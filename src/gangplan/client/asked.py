@@ -180,6 +180,46 @@ def what_if(
     return Asked("WhatIf", request, answer, _timeout(written, timeout), _as_it_is, safe=True)
 
 
+def explain_job(
+    round_: Round, job: str, plan: Plan | None, parameters: PlanParameters, timeout: float | None
+) -> Asked[placement_service_pb2.ExplainJobResponse]:
+    """ExplainJob."""
+    written = write_round(round_, parameters, compact=True)
+    request = placement_service_pb2.ExplainJobRequest(round=written, job=job)
+    if plan is not None:
+        request.plan.CopyFrom(write_plan(plan))
+    answer = placement_service_pb2.ExplainJobResponse
+    return Asked("ExplainJob", request, answer, _timeout(written, timeout), _as_it_is, safe=True)
+
+
+def recommend_placements(
+    round_: Round,
+    job: str,
+    limit: int | None,
+    without_evictions: bool,  # noqa: FBT001
+    parameters: PlanParameters,
+    timeout: float | None,
+) -> Asked[placement_service_pb2.RecommendPlacementsResponse]:
+    """RecommendPlacements."""
+    written = write_round(round_, parameters, compact=True)
+    request = placement_service_pb2.RecommendPlacementsRequest(
+        round=written, job=job, limit=limit, without_evictions=without_evictions
+    )
+    answer = placement_service_pb2.RecommendPlacementsResponse
+    return Asked("RecommendPlacements", request, answer, _timeout(written, timeout), _as_it_is, safe=True)
+
+
+def compute_fair_shares(
+    round_: Round, timeout: float | None
+) -> Asked[placement_service_pb2.ComputeFairSharesResponse]:
+    """ComputeFairShares."""
+    request = placement_service_pb2.ComputeFairSharesRequest(
+        round=write_round(round_, DEFAULTS, compact=True)
+    )
+    answer = placement_service_pb2.ComputeFairSharesResponse
+    return Asked("ComputeFairShares", request, answer, timeout, _as_it_is, safe=True)
+
+
 def list_solvers(timeout: float | None) -> Asked[tuple[SolverDescription, ...]]:
     """ListSolvers."""
     request = placement_service_pb2.ListSolversRequest()

@@ -167,6 +167,54 @@ class AsyncClient:
         """
         return await self._call(ask.what_if(round_, edits, ask.parameters_of(**parameters), timeout))
 
+    async def explain_job(
+        self,
+        round_: Round,
+        job: str,
+        /,
+        *,
+        plan: Plan | None = None,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> placement_service_pb2.ExplainJobResponse:
+        """Why a job waits or runs where it runs; see :meth:`gangplan.client.client.Client.explain_job`.
+
+        Raises:
+            ServiceError: the call failed, there is no such job, or the plan breaks a rule.
+        """
+        return await self._call(ask.explain_job(round_, job, plan, ask.parameters_of(**parameters), timeout))
+
+    async def recommend_placements(
+        self,
+        round_: Round,
+        job: str,
+        /,
+        *,
+        limit: int | None = None,
+        without_evictions: bool = False,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> placement_service_pb2.RecommendPlacementsResponse:
+        """The best places; see :meth:`gangplan.client.client.Client.recommend_placements`.
+
+        Raises:
+            ServiceError: the call failed, or there is no such job.
+        """
+        asked = ask.parameters_of(**parameters)
+        return await self._call(
+            ask.recommend_placements(round_, job, limit, without_evictions, asked, timeout)
+        )
+
+    async def compute_fair_shares(
+        self, round_: Round, /, *, timeout: float | None = 60.0
+    ) -> placement_service_pb2.ComputeFairSharesResponse:
+        """What every job and queue of a round is owed.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        return await self._call(ask.compute_fair_shares(round_, timeout))
+
     async def list_solvers(self, *, timeout: float | None = 30.0) -> tuple[SolverDescription, ...]:
         """The service's solver backends, by name.
 

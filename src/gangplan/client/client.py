@@ -230,6 +230,67 @@ class Client:
         """
         return self._call(ask.what_if(round_, edits, ask.parameters_of(**parameters), timeout))
 
+    def explain_job(
+        self,
+        round_: Round,
+        job: str,
+        /,
+        *,
+        plan: Plan | None = None,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> placement_service_pb2.ExplainJobResponse:
+        """Why a job waits and what would let it start, or why it runs where it runs.
+
+        Args:
+            round_: cluster, jobs, policy, now.
+            job: its name.
+            plan: that is explained; None: the service plans first, in half of the time budget.
+            timeout: as in :meth:`plan_round`.
+            parameters: as in :meth:`plan_round`.
+
+        Raises:
+            ServiceError: the call failed, there is no such job, or the plan breaks a rule.
+        """
+        return self._call(ask.explain_job(round_, job, plan, ask.parameters_of(**parameters), timeout))
+
+    def recommend_placements(
+        self,
+        round_: Round,
+        job: str,
+        /,
+        *,
+        limit: int | None = None,
+        without_evictions: bool = False,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> placement_service_pb2.RecommendPlacementsResponse:
+        """The best places for a job, all that runs staying as it is but for those that must leave.
+
+        Args:
+            round_: cluster, jobs, policy, now.
+            job: its name.
+            limit: most places to name; None: 10.
+            without_evictions: only places that nobody has to leave.
+            timeout: as in :meth:`plan_round`.
+            parameters: as in :meth:`plan_round`; of these the time budget counts.
+
+        Raises:
+            ServiceError: the call failed, or there is no such job.
+        """
+        asked = ask.parameters_of(**parameters)
+        return self._call(ask.recommend_placements(round_, job, limit, without_evictions, asked, timeout))
+
+    def compute_fair_shares(
+        self, round_: Round, /, *, timeout: float | None = 60.0
+    ) -> placement_service_pb2.ComputeFairSharesResponse:
+        """What every job and queue of a round is owed.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        return self._call(ask.compute_fair_shares(round_, timeout))
+
     def list_solvers(self, *, timeout: float | None = 30.0) -> tuple[SolverDescription, ...]:
         """The service's solver backends, by name.
 

@@ -159,7 +159,10 @@ class InProcessTransport:
             "PlanRound": placement.plan_round,
             "ValidatePlan": placement.validate_plan,
             "CheckAdmission": placement.check_admission,
+            "ExplainJob": placement.about_jobs.explain_job,
+            "RecommendPlacements": placement.about_jobs.recommend_placements,
             "WhatIf": placement.what_if,
+            "ComputeFairShares": placement.about_jobs.compute_fair_shares,
             "ListSolvers": lambda *_: placement.list_solvers(b""),
             "GetCapabilities": lambda *_: placement.get_capabilities(b""),
             "OpenSession": lambda chunks, call: sessions.open_session(

@@ -143,6 +143,35 @@ class VerdictKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """One change of the round with which a job starts; tried, by a plan that the verifier accepts.
+
+    Attributes:
+        message: one sentence for people.
+        jobs: names of jobs that would have to end, or not to start; sorted.
+        queue: whose limit would be higher by ``amount``; empty: none.
+        nodes: names of closed nodes that would be open; sorted.
+        node_like: a node of which there would be ``copies`` beside it; empty: none.
+        copies: how many.
+        gate: code of the gate that would be open; empty: none.
+        resource: what there would be more of; empty: nothing.
+        amount: how much more, in its base unit.
+        level: in one domain of which; empty: anywhere.
+    """
+
+    message: str
+    jobs: tuple[str, ...] = ()
+    queue: str = ""
+    nodes: tuple[str, ...] = ()
+    node_like: str = ""
+    copies: int = 0
+    gate: str = ""
+    resource: str = ""
+    amount: int = 0
+    level: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Why one job waits: short, counted, deterministic.
 
@@ -160,6 +189,9 @@ class Verdict:
             when unknown.
         latest_start: seconds since the epoch; it starts by then whatever arrives, under the conditions that
             :mod:`gangplan.engine.wait_bound` lists; None: nothing bounds its wait.
+        conflict_set: what together excludes it, as ``job:NAME``, ``queue:NAME``, ``node:NAME`` or
+            ``gate:CODE``; only where one job is explained at length.
+        counterfactuals: what would let it start; only there.
     """
 
     job: str
@@ -172,6 +204,8 @@ class Verdict:
     regret: float | None = None
     earliest_start: float | None = None
     latest_start: float | None = None
+    conflict_set: tuple[str, ...] = ()
+    counterfactuals: tuple[Counterfactual, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import InvalidInputError, UnknownProposerError, UnknownSolverError
 from gangplan.observe.rounds import note_round
+from gangplan.service.about_jobs import AboutJobs
 from gangplan.service.afterwards import Afterwards
 from gangplan.service.capture.recorder import Planned, Recorder
 from gangplan.service.options import ServerOptions
@@ -36,10 +37,11 @@ from gangplan.service.wire import (
 )
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.planned import refuse_planned
+from gangplan.service.wire.within import within
 from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from google.protobuf.message import Message
 
@@ -55,7 +57,10 @@ _BUILT = (
     "StreamRound",
     "ValidatePlan",
     "CheckAdmission",
+    "ExplainJob",
+    "RecommendPlacements",
     "WhatIf",
+    "ComputeFairShares",
     "ListSolvers",
     "GetCapabilities",
 )
@@ -63,7 +68,13 @@ _BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession
 _DEFAULTS = PlanParameters()
 _LEAST_RESERVE_SECONDS = 0.005
 _CALLERS_FAULT = (InvalidInputError, UnknownProposerError, UnknownSolverError)
-_AROUND_A_ROUND = (placement_service_pb2.WhatIfRequest, admission_pb2.CheckAdmissionRequest)
+_AROUND_A_ROUND = (
+    admission_pb2.CheckAdmissionRequest,
+    placement_service_pb2.ComputeFairSharesRequest,
+    placement_service_pb2.ExplainJobRequest,
+    placement_service_pb2.RecommendPlacementsRequest,
+    placement_service_pb2.WhatIfRequest,
+)
 """Requests whose time budget is that of the round in them."""
 
 
@@ -121,6 +132,7 @@ class Placement:
         self._options = options
         self._metrics = metrics
         self._recorder = recorder
+        self.about_jobs = AboutJobs(planner, self._read_any, self._end)
 
     @classmethod
     def with_workers(cls, options: ServerOptions, metrics: Metrics | None = None) -> Placement:
@@ -250,8 +262,15 @@ class Placement:
                 best = result.quality.objective
                 tell(lambda: write_result(result, request_id=request.request_id, version=VERSION))
 
-        with _within("round."):
+        with within("round."):
             return self.plan_round(request, replace(call, on_better=better))
+
+    def _read_any(self, request: round_pb2.PlanRoundRequest) -> tuple[Round, PlanParameters]:
+        """A round and how to plan it, on a session or not."""
+        if request.HasField("session"):
+            seen = self._session_rounds.read(request)
+            return seen.round, seen.parameters
+        return read_round_request(request)
 
     def _check_round(self, request: round_pb2.PlanRoundRequest) -> round_pb2.PlanRoundResponse:
         """Only read; say what is tolerated."""
@@ -429,7 +448,7 @@ class Placement:
         before, after, parameters = read_what_if_request(request)
         whole = self._end(call, parameters.time_budget_seconds) - call.started
         half = replace(parameters, time_budget_seconds=max(whole / 2, _LEAST_RESERVE_SECONDS))
-        with _within("round."):
+        with within("round."):
             without = self._planned(before, half, call, began)
             edited = self._planned(after, parameters, call, time.monotonic())
         return placement_service_pb2.WhatIfResponse(
@@ -494,18 +513,6 @@ class Placement:
 
     def _end(self, call: Call, time_budget: float) -> float:
         return call.end(time_budget, margin=self._options.deadline_margin_seconds)
-
-
-@contextlib.contextmanager
-def _within(path: str) -> Iterator[None]:
-    """What is wrong with a message that is itself a field, at ``path``, said where the caller finds it."""
-    try:
-        yield
-    except InvalidInputError as error:
-        raise error.placed(lambda field: f"{path}{field}" if field else path.rstrip(".")) from error
-    except (UnknownProposerError, UnknownSolverError) as error:
-        error.field = f"{path}{error.field}"
-        raise
 
 
 def affected_jobs(

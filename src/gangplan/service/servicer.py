@@ -46,7 +46,10 @@ class PlacementServicer:
             f"{_SERVICE}.StreamRound": self.stream_round,
             f"{_SERVICE}.ValidatePlan": self.validate_plan,
             f"{_SERVICE}.CheckAdmission": self.check_admission,
+            f"{_SERVICE}.ExplainJob": self.explain_job,
+            f"{_SERVICE}.RecommendPlacements": self.recommend_placements,
             f"{_SERVICE}.WhatIf": self.what_if,
+            f"{_SERVICE}.ComputeFairShares": self.compute_fair_shares,
             f"{_SERVICE}.ListSolvers": self.list_solvers,
             f"{_SERVICE}.GetCapabilities": self.get_capabilities,
         }
@@ -96,6 +99,27 @@ class PlacementServicer:
         placement = self._placement
         return await self._answering.planned(
             request, context, placement.parse_what_if, placement.seconds_left, placement.what_if
+        )
+
+    async def explain_job(self, request: bytes, context: Context) -> bytes:
+        """ExplainJob: why one job waits, or runs where it runs."""
+        about = self._placement.about_jobs
+        return await self._answering.planned(
+            request, context, about.parse_explain, self._placement.seconds_left, about.explain_job
+        )
+
+    async def recommend_placements(self, request: bytes, context: Context) -> bytes:
+        """RecommendPlacements: places for one job."""
+        about = self._placement.about_jobs
+        return await self._answering.planned(
+            request, context, about.parse_recommend, self._placement.seconds_left, about.recommend_placements
+        )
+
+    async def compute_fair_shares(self, request: bytes, context: Context) -> bytes:
+        """ComputeFairShares: what every job and queue is owed."""
+        about = self._placement.about_jobs
+        return await self._answering.planned(
+            request, context, about.parse_shares, self._placement.seconds_left, about.compute_fair_shares
         )
 
     async def list_solvers(self, request: bytes, context: Context) -> bytes:

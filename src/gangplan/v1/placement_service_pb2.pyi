@@ -287,8 +287,8 @@ class ExplainJobResponse(_message.Message):
     MARGIN_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     margin: _builtins.float
-    """What its place in the plan is worth more than the best of the others, in GPU-equivalents; below 0 where only moving there costs
-    nothing to whoever decides so. Unset: it waits, or there is no other.
+    """What its place in the plan is worth more than the best of the others, in GPU-equivalents; below 0 where the plan is not the best.
+    Unset: it waits, or there is no other.
     """
     message: _builtins.str
     """All of it in a sentence."""

@@ -25,19 +25,19 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gangplan/v1/verdict.proto\x12\x0bgangplan.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf6\x02\n\x07Verdict\x12\x0b\n\x03job\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.gangplan.v1.VerdictKind\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\r\n\x05level\x18\x06 \x01(\t\x12\x16\n\tshortfall\x18\x07 \x01(\x03H\x00\x88\x01\x01\x12\x13\n\x06regret\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x14\n\x0c\x63onflict_set\x18\t \x03(\t\x12\x34\n\x0f\x63ounterfactuals\x18\n \x03(\x0b\x32\x1b.gangplan.v1.Counterfactual\x12\x32\n\x0e\x65\x61rliest_start\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clatest_start\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_shortfallB\t\n\x07_regret\"~\n\x0e\x43ounterfactual\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\x03\x12\r\n\x05level\x18\x04 \x01(\t\x12\x0c\n\x04jobs\x18\x05 \x03(\t\x12\r\n\x05queue\x18\x06 \x01(\t\x12\r\n\x05nodes\x18\x07 \x03(\t\"6\n\x06Notice\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t*\xa9\x02\n\x0bVerdictKind\x12\x1c\n\x18VERDICT_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14VERDICT_KIND_INVALID\x10\x01\x12\x1b\n\x17VERDICT_KIND_NEVER_FITS\x10\x02\x12\x1b\n\x17VERDICT_KIND_NO_FIT_NOW\x10\x03\x12$\n VERDICT_KIND_NOT_FOUND_IN_BUDGET\x10\x04\x12$\n VERDICT_KIND_WAITING_FOR_VICTIMS\x10\x05\x12\x1f\n\x1bVERDICT_KIND_HELD_BY_POLICY\x10\x06\x12\x1b\n\x17VERDICT_KIND_NOT_CHOSEN\x10\x07\x12\x1e\n\x1aVERDICT_KIND_NOT_ATTEMPTED\x10\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gangplan/v1/verdict.proto\x12\x0bgangplan.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf6\x02\n\x07Verdict\x12\x0b\n\x03job\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.gangplan.v1.VerdictKind\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\r\n\x05level\x18\x06 \x01(\t\x12\x16\n\tshortfall\x18\x07 \x01(\x03H\x00\x88\x01\x01\x12\x13\n\x06regret\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x14\n\x0c\x63onflict_set\x18\t \x03(\t\x12\x34\n\x0f\x63ounterfactuals\x18\n \x03(\x0b\x32\x1b.gangplan.v1.Counterfactual\x12\x32\n\x0e\x65\x61rliest_start\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clatest_start\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_shortfallB\t\n\x07_regret\"\xaf\x01\n\x0e\x43ounterfactual\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\x03\x12\r\n\x05level\x18\x04 \x01(\t\x12\x0c\n\x04jobs\x18\x05 \x03(\t\x12\r\n\x05queue\x18\x06 \x01(\t\x12\r\n\x05nodes\x18\x07 \x03(\t\x12\x11\n\tnode_like\x18\x08 \x01(\t\x12\x0e\n\x06\x63opies\x18\t \x01(\x05\x12\x0c\n\x04gate\x18\n \x01(\t\"6\n\x06Notice\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t*\xa9\x02\n\x0bVerdictKind\x12\x1c\n\x18VERDICT_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14VERDICT_KIND_INVALID\x10\x01\x12\x1b\n\x17VERDICT_KIND_NEVER_FITS\x10\x02\x12\x1b\n\x17VERDICT_KIND_NO_FIT_NOW\x10\x03\x12$\n VERDICT_KIND_NOT_FOUND_IN_BUDGET\x10\x04\x12$\n VERDICT_KIND_WAITING_FOR_VICTIMS\x10\x05\x12\x1f\n\x1bVERDICT_KIND_HELD_BY_POLICY\x10\x06\x12\x1b\n\x17VERDICT_KIND_NOT_CHOSEN\x10\x07\x12\x1e\n\x1aVERDICT_KIND_NOT_ATTEMPTED\x10\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gangplan.v1.verdict_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_VERDICTKIND']._serialized_start=637
-  _globals['_VERDICTKIND']._serialized_end=934
+  _globals['_VERDICTKIND']._serialized_start=687
+  _globals['_VERDICTKIND']._serialized_end=984
   _globals['_VERDICT']._serialized_start=76
   _globals['_VERDICT']._serialized_end=450
-  _globals['_COUNTERFACTUAL']._serialized_start=452
-  _globals['_COUNTERFACTUAL']._serialized_end=578
-  _globals['_NOTICE']._serialized_start=580
-  _globals['_NOTICE']._serialized_end=634
+  _globals['_COUNTERFACTUAL']._serialized_start=453
+  _globals['_COUNTERFACTUAL']._serialized_end=628
+  _globals['_NOTICE']._serialized_start=630
+  _globals['_NOTICE']._serialized_end=684
 # @@protoc_insertion_point(module_scope)

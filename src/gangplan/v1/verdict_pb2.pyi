@@ -168,6 +168,9 @@ class Counterfactual(_message.Message):
     JOBS_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
     NODES_FIELD_NUMBER: _builtins.int
+    NODE_LIKE_FIELD_NUMBER: _builtins.int
+    COPIES_FIELD_NUMBER: _builtins.int
+    GATE_FIELD_NUMBER: _builtins.int
     message: _builtins.str
     """One sentence for people, e.g. `fits with 3 more devices in one rack`."""
     resource: _builtins.str
@@ -178,13 +181,19 @@ class Counterfactual(_message.Message):
     """Level in one domain of which it would be. Empty: anywhere."""
     queue: _builtins.str
     """Queue whose limit would be higher by the amount. Empty: none."""
+    node_like: _builtins.str
+    """Node of which there would be copies beside it, which have the amount together. Empty: none."""
+    copies: _builtins.int
+    """How many copies."""
+    gate: _builtins.str
+    """Code of the gate that would be open, e.g. HELD. Empty: none."""
     @_builtins.property
     def jobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Jobs that would have to end."""
 
     @_builtins.property
     def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Nodes that would be open, or free for it again. Empty: none."""
+        """Nodes that would be open again. Empty: none."""
 
     def __init__(
         self,
@@ -196,10 +205,13 @@ class Counterfactual(_message.Message):
         jobs: _abc.Iterable[_builtins.str] | None = ...,
         queue: _builtins.str = ...,
         nodes: _abc.Iterable[_builtins.str] | None = ...,
+        node_like: _builtins.str = ...,
+        copies: _builtins.int = ...,
+        gate: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "jobs", b"jobs", "level", b"level", "message", b"message", "nodes", b"nodes", "queue", b"queue", "resource", b"resource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "copies", b"copies", "gate", b"gate", "jobs", b"jobs", "level", b"level", "message", b"message", "node_like", b"node_like", "nodes", b"nodes", "queue", b"queue", "resource", b"resource"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

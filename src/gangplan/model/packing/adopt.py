@@ -72,6 +72,28 @@ def adopt(instance: Instance, plan: Plan, order: IntArray | None = None) -> Adop
     return Adopted(found, wanted.dropped + dropped + len(wanted.places) - len(starts))
 
 
+def as_assigned(instance: Instance, plan: Plan) -> Assignment | None:
+    """Exactly what a plan decides; None where it names a job or a place that is none of our options."""
+    kept: set[int] = set()
+    placed: dict[int, Placed] = {}
+    for action in plan.actions:
+        if action.kind not in _STARTS:
+            continue
+        j = instance.job_index.get(action.job, -1)
+        spots = _spots(instance, j, action) if j >= 0 else None
+        if spots is None or j in kept or j in placed:
+            return None
+        here = j in instance.placements and spots == _present(instance, j)
+        if here and (action.kind is ActionKind.KEEP or instance.jobs[j].running is None):
+            kept.add(j)
+            continue
+        k = _option(instance, j, spots)
+        if k is None:
+            return None
+        placed[j] = Placed(k, spots, _part_of(instance, j, action))
+    return Assignment(kept=frozenset(kept), placed=placed)
+
+
 @dataclass(slots=True)
 class _Wanted:
     """What a plan says that can be.

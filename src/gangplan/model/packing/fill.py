@@ -195,6 +195,28 @@ def _place_gang(
     occupancy: Occupancy, option: Option, fit: Fit
 ) -> tuple[tuple[int, tuple[int, ...]], ...] | None:
     """One gang in the tightest domain that takes all of it; None when there is none."""
+    return next((spots for spots, _ in _gangs(occupancy, option, fit)), None)
+
+
+def ways_to_place(occupancy: Occupancy, k: int, fit: Fit) -> Iterator[Placed]:
+    """One place of option ``k`` in every domain that takes all of it, tightest first; nothing stays taken."""
+    for spots, parts in _gangs(occupancy, occupancy.instance.option_at(k), fit):
+        placed = occupancy.placed(k, spots)
+        if placed.device >= 0:  # the part goes back, too
+            occupancy.return_part(k, placed)
+        for block, _, taken in parts:
+            occupancy.give_back(block, taken)
+        yield placed
+
+
+_Parts = list[tuple[int, tuple[int, ...], Taken]]
+"""Blocks by number, tasks of each group in a copy, and where copies were taken."""
+
+
+def _gangs(
+    occupancy: Occupancy, option: Option, fit: Fit
+) -> Iterator[tuple[tuple[tuple[int, tuple[int, ...]], ...], _Parts]]:
+    """A gang in each domain that takes all of it, tightest first, taken; whoever goes on gives it back."""
     instance = occupancy.instance
     demands = sorted(option.demands, key=lambda d: d.block.demand, reverse=True)
     node_scope = len(instance.speeds.scopes) - 1
@@ -202,7 +224,7 @@ def _place_gang(
     first = instance.block_index[demands[0].block]
     for nodes in occupancy.domains(option.scope, first, demands[0].multiplicity):
         domain = int(instance.nodes.domain_at[nodes[0], option.scope]) if len(nodes) else 0
-        parts: list[tuple[int, tuple[int, ...], Taken]] = []
+        parts: _Parts = []
         for demand in demands:
             block = instance.block_index[demand.block]
             here = occupancy.nodes_within(block, option.scope, domain)
@@ -213,10 +235,10 @@ def _place_gang(
         else:
             spots = spots_of([(tasks, taken) for _, tasks, taken in parts])
             if _lies_apart(instance, option, [node for node, _ in spots]):
-                return spots
+                yield spots, parts
+                continue
         for block, _, taken in parts:
             occupancy.give_back(block, taken)
-    return None
 
 
 def _lies_apart(instance: Instance, option: Option, nodes: list[int]) -> bool:

@@ -166,6 +166,11 @@ class Occupancy:
                 return Placed(k, spots, self._part_of[spots[0][0], block].pop())
         return Placed(k, spots)
 
+    def return_part(self, k: int, placed: Placed) -> None:
+        """Remember the device of a part again that :meth:`placed` has told, so that it can be given back."""
+        block = self.instance.block_index[self.instance.option_at(k).demands[0].block]
+        self._part_of.setdefault((placed.spots[0][0], block), []).append(placed.device)
+
     def is_part(self, block: int) -> bool:
         """Whether ``block`` is a part of a device."""
         return bool(self._demand[block, 0] % self.instance.nodes.parts)

@@ -153,7 +153,7 @@ def round_facts(round_: Round) -> RoundFacts:
         dues = due(round_, kept, set(gates), promises)
         forced |= {name: ForcedReason.PROMISE_DUE for one in dues for name in one.stops}
     absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
-    capacity = _capacity(round_)
+    capacity = usable_by_type(round_)
     rhos, isolated = _fairness(round_, bases, capacity, throughput, absent)
     references = {job.name: _reference(job, throughput) for job in round_.jobs}
     base_median = median(bases.values())
@@ -218,7 +218,7 @@ def job_size(job: Job, policy: Policy) -> float:
     )
 
 
-def _capacity(round_: Round) -> dict[str, int]:
+def usable_by_type(round_: Round) -> dict[str, int]:
     """Usable devices by type."""
     capacity: dict[str, int] = {}
     for node in round_.cluster.nodes:

@@ -108,8 +108,11 @@ class Owed:
 
     def queue_ratio(self, job: Job) -> float:
         """Owed over received of its queue and of all that is in, multiplied and clipped; 1 where unknown."""
-        ratio = 1.0 if job.name in self._absent else self._path_ratio(job.queue)
-        return max(RHO_MIN, min(RHO_MAX, ratio))
+        return 1.0 if job.name in self._absent else self.ratio_of(job.queue)
+
+    def ratio_of(self, queue: str | None) -> float:
+        """Owed over received of ``queue`` and all that it is in, multiplied and clipped; 1 where unknown."""
+        return max(RHO_MIN, min(RHO_MAX, self._path_ratio(queue)))
 
     def _path_ratio(self, name: str | None) -> float:
         ratio = 1.0

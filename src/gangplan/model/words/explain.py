@@ -122,6 +122,12 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     return tuple(verdicts)
 
 
+def fits_by_counting(instance: Instance, j: int, occupancy: Occupancy) -> bool:
+    """Whether some option of job ``j`` finds room in what is free, by counting; where not, it is proved."""
+    options = instance.options_of(instance.classes[int(instance.class_of_job[j])])
+    return bool(options) and _shortage(options, _free_room(occupancy)) is None
+
+
 class _Alike:
     """What reasons depend on: classes with equal keys wait for equal reasons.
 

@@ -10,6 +10,7 @@ from gangplan.domain.plan import (
     Action,
     ActionKind,
     Claim,
+    Counterfactual,
     ForcedReason,
     Notice,
     Plan,
@@ -237,6 +238,23 @@ def _read_verdict(message: verdict_pb2.Verdict, path: str, fields: Fields) -> Ve
         fields.instant(message.latest_start, path, "latest_start")
         if message.HasField("latest_start")
         else None,
+        tuple(message.conflict_set),
+        tuple(_read_counterfactual(each) for each in message.counterfactuals),
+    )
+
+
+def _read_counterfactual(message: verdict_pb2.Counterfactual) -> Counterfactual:
+    return Counterfactual(
+        message=message.message,
+        jobs=tuple(message.jobs),
+        queue=message.queue,
+        nodes=tuple(message.nodes),
+        node_like=message.node_like,
+        copies=message.copies,
+        gate=message.gate,
+        resource=message.resource,
+        amount=message.amount,
+        level=message.level,
     )
 
 

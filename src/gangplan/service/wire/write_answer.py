@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gangplan.domain.plan import Claim, Notice, Plan, Quality, RoundResult, Stage, TierQuality, Verdict, gaps
+from gangplan.domain.plan import (
+    Claim,
+    Counterfactual,
+    Notice,
+    Plan,
+    Quality,
+    RoundResult,
+    Stage,
+    TierQuality,
+    Verdict,
+    gaps,
+)
 from gangplan.service.wire.enums import numbers
 from gangplan.service.wire.times import to_duration, write_seconds
 from gangplan.service.wire.write_job import write_placements
@@ -110,6 +121,13 @@ def write_claims(claims: Iterable[Claim], messages: Any) -> None:
         write_seconds(claim.expires_at, written.expires_at)
 
 
+def write_verdict(verdict: Verdict) -> verdict_pb2.Verdict:
+    """Why one job waits."""
+    message = round_pb2.PlanRoundResponse()
+    _add_verdicts((verdict,), message)
+    return message.verdicts[0]
+
+
 def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundResponse) -> None:
     kinds = numbers(verdict_pb2.VerdictKind.DESCRIPTOR)
     for verdict in verdicts:
@@ -127,6 +145,9 @@ def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundRespo
             write_seconds(verdict.earliest_start, written.earliest_start)
         if verdict.latest_start is not None:
             write_seconds(verdict.latest_start, written.latest_start)
+        written.conflict_set.extend(verdict.conflict_set)
+        for change in verdict.counterfactuals:
+            written.counterfactuals.add(**{name: getattr(change, name) for name in Counterfactual.__slots__})
 
 
 def _write_quality(quality: Quality) -> quality_pb2.Quality:
