@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -10,14 +11,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gangplan.client import Client
+from gangplan.client import AsyncClient, Client
+from gangplan.errors import ServiceError
 from gangplan.service.launched import address_of
 from gangplan.service.options import ServerOptions
+from gangplan.service.placement import Placement
 from gangplan.service.server import Server
 
 
@@ -89,11 +93,54 @@ def test_no_call_is_lost_while_one_service_takes_the_place_of_another(
     assert sum(at > gone for at in answered) >= 10
 
 
+async def test_calls_that_reach_a_service_as_it_stops_are_not_lost(make_round: Any, instant: Any) -> None:
+    """Several swaps, calls of each shape, on connections that last and on new ones."""
+
+    def made(port: int) -> Server:
+        options = ServerOptions(port=port, reuse_port=True)
+        return Server(options, placement=Placement(instant, options))
+
+    answered: Counter[str] = Counter()
+    lost: list[str] = []
+    over = asyncio.Event()
+
+    async def call(shape: str, address: str) -> None:
+        async with AsyncClient(address) as kept:
+            while not over.is_set():
+                try:
+                    if shape == "unary":
+                        await kept.plan_round(make_round(), request_id=f"r{answered[shape]}")
+                    elif shape == "stream":
+                        async for _ in kept.stream_round(make_round()):
+                            pass
+                    else:
+                        async with AsyncClient(address) as fresh:
+                            await fresh.list_solvers()
+                except ServiceError as error:
+                    if error.code != "RESOURCE_EXHAUSTED":  # an answer, too
+                        lost.append(f"{shape}: {error.code} {error}")
+                answered[shape] += 1
+
+    serving = made(0)
+    address = await serving.start()
+    callers = [asyncio.ensure_future(call(shape, address)) for shape in ("unary", "stream", "fresh")]
+    for _ in range(5):
+        await asyncio.sleep(0.2)
+        following = made(int(address.rpartition(":")[2]))
+        await following.start()
+        await serving.stop(10)
+        serving = following
+    await asyncio.sleep(0.2)
+    over.set()
+    await asyncio.gather(*callers)
+    await serving.stop(0)
+    assert lost == []
+    assert min(answered.values()) >= 5
+
+
 async def test_the_service_manager_is_told_when_calls_are_answered(
     tmp_path: Path, monkeypatch: Any, instant: Any
 ) -> None:
-    import asyncio
-
     from gangplan.service import server as module
 
     address = tmp_path / "notify"
@@ -101,8 +148,6 @@ async def test_the_service_manager_is_told_when_calls_are_answered(
     receiver.bind(str(address))
     receiver.settimeout(10)
     monkeypatch.setenv("NOTIFY_SOCKET", str(address))
-    from gangplan.service.placement import Placement
-
     made = Server
 
     def with_planner(options: ServerOptions) -> Server:

@@ -14,7 +14,7 @@ from gangplan.client import asked as ask
 from gangplan.client.asked import Asked
 from gangplan.client.credentials import Credentials
 from gangplan.client.following import Asking, Following
-from gangplan.client.transport import channel_options, metadata_of
+from gangplan.client.transport import AGAIN, PAUSES, channel_options, metadata_of
 from gangplan.errors import ServiceError
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES
 from gangplan.service.status import error_of_call
@@ -118,14 +118,23 @@ class AsyncClient:
                 yield answer
 
     async def _stream(self, asked: Asked[Any]) -> AsyncGenerator[Any, None]:
-        call = self._prepared(asked)(asked.request, timeout=asked.timeout, metadata=self._metadata())
-        try:
-            async for answer in call:
-                yield answer
-        except grpc.aio.AioRpcError as error:
-            raise error_of_call(error) from error
-        finally:
-            call.cancel()
+        ends = None if asked.timeout is None else time.monotonic() + asked.timeout
+        for pause in (*PAUSES, None):
+            left = None if ends is None else max(0.0, ends - time.monotonic())
+            call = self._prepared(asked)(asked.request, timeout=left, metadata=self._metadata())
+            told = False
+            try:
+                async for answer in call:
+                    told = True
+                    yield answer
+                return
+            except grpc.aio.AioRpcError as error:
+                failed = error_of_call(error)
+                if told or pause is None or failed.code not in AGAIN:
+                    raise failed from error
+            finally:
+                call.cancel()
+            await asyncio.sleep(pause)
 
     def session(self) -> AsyncSession:
         """A session, for round after round: only what has changed is sent."""

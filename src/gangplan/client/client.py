@@ -35,9 +35,9 @@ class Client:
             result = client.plan_round(round, time_budget=1.0)
 
     A call that fails raises :class:`~gangplan.errors.ServiceError` with the status code's name and, for bad
-    input, the violations. UNAVAILABLE is tried again by itself, but for a stream, and RESOURCE_EXHAUSTED
-    after the time that the service names where asking twice is safe: with a ``request_id``, or where nothing
-    is remembered.
+    input, the violations. UNAVAILABLE and CANCELLED, what a service that stops says, are tried again, a
+    stream's while it has told nothing, and RESOURCE_EXHAUSTED after the time that the service names where
+    asking twice is safe: with a ``request_id``, or where nothing is remembered.
 
     Args:
         address: ``host:port`` of the service.

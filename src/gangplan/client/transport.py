@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 _SERVICES = ("gangplan.v1.PlacementService", "gangplan.v1.SessionService")
 _METADATA_BYTES = 64 * 1024
 
+AGAIN = ("UNAVAILABLE", "CANCELLED")
+"""What a service says that is not there, or stops: calls that reach it at that very moment are cancelled,
+unread (grpcio 1.85). A call that its own caller cancels is not tried again."""
+PAUSES = (0.1, 0.2, 0.4)
+"""Seconds before a stream that has told nothing yet is asked for again."""
+
 _RETRY_POLICY = json.dumps(
     {
         "methodConfig": [
@@ -39,7 +45,7 @@ _RETRY_POLICY = json.dumps(
                     "initialBackoff": "0.1s",
                     "maxBackoff": "2s",
                     "backoffMultiplier": 2,
-                    "retryableStatusCodes": ["UNAVAILABLE"],
+                    "retryableStatusCodes": AGAIN,
                 },
             },
         ]
@@ -76,9 +82,10 @@ class Transport(Protocol):
 
 
 class GrpcTransport:
-    """Over a channel. Only UNAVAILABLE is tried again by itself, as gRPC's own retry policy says.
+    """Over a channel. What fails since the service stops or is not there is tried again, and nothing else.
 
-    No stream is: with that policy (grpcio 1.85) one whose service dies waits for ever, whatever its deadline.
+    By gRPC's own retry policy, but for streams: with that policy (grpcio 1.85) one whose service dies waits
+    for ever, whatever its deadline. A stream is asked for again while it has told nothing.
 
     Args:
         address: ``host:port``.
@@ -115,13 +122,23 @@ class GrpcTransport:
     def stream(self, asked: Asked[Any]) -> Iterator[Any]:
         """Read answers from the channel."""
         prepared = self._prepared(self._channel.unary_stream, asked)
-        call = prepared(asked.request, timeout=asked.timeout, metadata=self._metadata())
-        try:
-            yield from call
-        except grpc.RpcError as error:
-            raise error_of_call(error) from error
-        finally:
-            call.cancel()
+        ends = None if asked.timeout is None else time.monotonic() + asked.timeout
+        for pause in (*PAUSES, None):
+            left = None if ends is None else max(0.0, ends - time.monotonic())
+            call = prepared(asked.request, timeout=left, metadata=self._metadata())
+            told = False
+            try:
+                for answer in call:
+                    told = True
+                    yield answer
+                return
+            except grpc.RpcError as error:
+                failed = error_of_call(error)
+                if told or pause is None or failed.code not in AGAIN:
+                    raise failed from error
+            finally:
+                call.cancel()
+            time.sleep(pause)
 
     def close(self) -> None:
         """Close the channel."""
