@@ -21,9 +21,9 @@ from gangplan.model.verifier.verify import verify
 from gangplan.planning.generate import generate_named
 
 BUDGET = 0.5
-MOST_LATE = 2.0
-"""Machines that run tests are busy; ``gangplan bench run --suite faults`` says how late answers are on quiet
-ones."""
+MOST_LATE = 8.0
+"""Seconds, on a machine busy with other tests; `gangplan bench run --suite faults` says how late answers are on a
+quiet one."""
 
 
 @pytest.fixture(scope="module")

@@ -193,6 +193,21 @@ async def test_a_newcomer_does_not_make_others_late() -> None:
             each.result().release()
 
 
+async def test_the_slot_of_a_caller_who_has_left_is_about_to_be_free() -> None:
+    admission = Admission(slots=1, queue=10)
+    await held(admission, 0.05, "small")
+    leaves: list[bool] = []
+    slot = await admission.enter(kind="large", left=20.0, gone=lambda: bool(leaves))
+    with pytest.raises(OverloadedError):
+        await admission.enter(kind="small", left=1.0)
+    leaves.append(True)
+    following = asyncio.ensure_future(admission.enter(kind="small", left=1.0))
+    await asyncio.sleep(0.02)
+    assert not following.done()
+    slot.release()
+    (await following).release()
+
+
 async def test_who_leaves_as_the_slot_comes_gives_it_on() -> None:
     admission = Admission(slots=1, queue=2)
     slot = await admission.enter()

@@ -7,7 +7,7 @@ import heapq
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from gangplan.errors import OverloadedError
@@ -34,6 +34,7 @@ class _Turn:
         gives_up: ``time.monotonic()`` until which it waits.
         ends: ``time.monotonic()`` at which it gives its slot back at the latest.
         since: ``time.monotonic()`` at which it got its slot.
+        gone: whether its caller has left, so that its work ends as soon as it can.
         ready: done when it has its slot.
     """
 
@@ -44,6 +45,7 @@ class _Turn:
     gives_up: float = math.inf
     ends: float = math.inf
     since: float = 0.0
+    gone: Callable[[], bool] = lambda: False
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -102,6 +104,7 @@ class Admission:
         key: str = "",
         kind: Hashable = None,
         left: float | None = None,
+        gone: Callable[[], bool] = lambda: False,
     ) -> Slot:
         """Wait for a slot.
 
@@ -112,11 +115,12 @@ class Admission:
             kind: calls of one kind take about as long; None: nothing is known of it.
             left: seconds until the call must be answered; what its work takes, or most of it, is kept for
                 that. None: no limit.
+            gone: whether the caller has left: then the slot is about to be free.
 
         Raises:
             OverloadedError: the queue is full, a slot would come too late, or patience ran out.
         """
-        turn = _Turn(caller, key, kind, hold=None if kind is None else self._work.get(kind))
+        turn = _Turn(caller, key, kind, hold=None if kind is None else self._work.get(kind), gone=gone)
         now = time.monotonic()
         if left is not None:
             turn.ends = now + left
@@ -254,6 +258,8 @@ class Admission:
 
 def _end(turn: _Turn, now: float) -> float:
     """When a call that runs is expected to give its slot back; at its very end where it takes longer."""
+    if turn.gone():
+        return now
     expected = turn.ends if turn.hold is None else min(turn.since + turn.hold, turn.ends)
     if expected >= now:
         return expected

@@ -188,6 +188,7 @@ class Answering:
             key=session,
             kind=(message.DESCRIPTOR.name, size),
             left=left,
+            gone=lambda: call.cancellation.cancelled,
         )
 
     def encode(self, answer: Message) -> bytes:
