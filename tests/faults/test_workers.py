@@ -22,8 +22,8 @@ from gangplan.planning.generate import generate_named
 
 BUDGET = 0.5
 MOST_LATE = 8.0
-"""Seconds, on a machine busy with other tests; `gangplan bench run --suite faults` says how late answers are on a
-quiet one."""
+"""Seconds, on a machine that is busy with other tests; the suite `faults` of `gangplan bench` says how late
+answers are on a quiet one."""
 
 
 @pytest.fixture(scope="module")
