@@ -39,11 +39,18 @@ def test_a_start_is_held_against_what_was_told_first():
     assert learned(the_round(runs), None) == ()
 
 
+def test_who_starts_at_once_teaches_nothing_of_those_who_wait():
+    told = JobOutlook("j", 1.0, told_at=NOW - D, told_seconds=D)
+    assert learned(the_round(job("j", running=[], started=NOW - D)), outlook(told)) == ()
+    assert learned(the_round(job("j", running=[], started=NOW)), outlook(told)) == (StartErrors("1", (1.0,)),)
+    assert estimate(job("j"), 0.0, the_round(), {}, {}).told_seconds == D
+
+
 def test_the_latest_errors_are_kept():
-    told = JobOutlook("j", 1.0, told_at=NOW - 300.0, told_seconds=0.0)
+    told = JobOutlook("j", 1.0, told_at=NOW - 600.0, told_seconds=0.0)
     full = StartErrors("1", tuple(float(k) for k in range(1, MOST_ERRORS + 1)))
     (found,) = learned(the_round(job("j", running=[], started=NOW)), outlook(told, errors=(full,)))
-    assert found.ratios == (*full.ratios[1:], 2.0)
+    assert found.ratios == (*full.ratios[1:], 3.0)
 
 
 def test_an_estimate_allows_for_past_errors_of_its_class():

@@ -5,9 +5,11 @@ what it was first told is held against what came of it, as a ratio of waits
 
     e = (started - told at + D) / (estimated - told at + D),
 
-with a round's length D added to both, so that a wait of nothing has a ratio. The last :data:`MOST_ERRORS` of
-its class of jobs (by devices, in powers of two) are kept in the outlook, which the caller hands back. With n
-of them, at least :data:`LEAST_ERRORS`, an estimate of w more seconds becomes
+with a round's length D added to both, so that no ratio is extreme. Who starts in the very round in which it
+would be told is told nothing, and teaches nothing: most jobs do, and of those who wait they say too little.
+So every estimate is of a round or more. The last :data:`MOST_ERRORS` of its class of jobs (by devices, in
+powers of two) are kept in the outlook, which the caller hands back. With n of them, at least
+:data:`LEAST_ERRORS`, an estimate of w more seconds becomes
 
     (w + D) q - D
 
@@ -36,6 +38,7 @@ LEAST_ERRORS = 5
 COVERAGE = 0.9
 """How often a job should have started by the time that is given for it."""
 _MOST_RATIO = 1e6
+_EDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,9 @@ def learned(round_: Round, last: Outlook | None) -> tuple[StartErrors, ...]:
         if entry is None or entry.told_at is None or job.running is None:
             continue
         begun = round_.now if job.running.started_at is None else job.running.started_at
-        waited = max(0.0, begun - entry.told_at)
+        waited = begun - entry.told_at
+        if waited < length * (1.0 - _EDGE):
+            continue
         started.append((begun, job.name, kind_of(job), (waited + length) / (entry.told_seconds + length)))
     for _, _, kind, ratio in sorted(started):
         known.setdefault(kind, []).append(min(_MOST_RATIO, max(1.0 / _MOST_RATIO, ratio)))
@@ -98,13 +103,14 @@ def estimate(
         errors: ratios by class.
     """
     entry = last.get(job.name)
-    told_at, told = round_.now, seconds
+    told_at, told = round_.now, max(seconds, round_.round_seconds)
     if entry is not None and entry.told_at is not None:
         told_at, told = entry.told_at, entry.told_seconds
     ratios = sorted(errors.get(kind_of(job), ()))
     if len(ratios) < LEAST_ERRORS:
         return Estimate(seconds, None, told_at, told)
     length = round_.round_seconds
+    seconds = max(seconds, length)
     middle = max(0.0, (seconds + length) * median(ratios) - length)
     place = math.ceil(COVERAGE * (len(ratios) + 1))
     if place > len(ratios):
