@@ -24,7 +24,7 @@ _Suite = Annotated[
     typer.Option(
         help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
         "faults, churn, service, deltas, "
-        "prototypes, openb, openb-fill) or a .toml file.",
+        "prototypes, openb, openb-fill, published) or a .toml file.",
         metavar="NAME|FILE",
     ),
 ]
@@ -118,7 +118,8 @@ def run(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder that a suite's instances are read from (openb, openb-fill).", metavar="DIR"
+            help="Folder that a suite's instances are read from (openb, openb-fill, published).",
+            metavar="DIR",
         ),
     ] = None,
     minutes: Annotated[
@@ -148,6 +149,7 @@ def run(
     gangplan bench run --suite hard --only 'M/cpu-heavy/*' --solver highs --solver cpsat --time-limit 30s
     gangplan bench run --suite targets --prototypes DIR -o build/both.jsonl
     gangplan bench run --suite openb-fill --data DIR -o json
+    gangplan bench run --suite published --data DIR -o json
     gangplan bench run --suite service --minutes 2 -o json
     gangplan bench run --model their.mps --solver highs --time-limit 1m
     gangplan bench run --captured /var/lib/gangplan/rounds --solver every -o json
