@@ -14,11 +14,20 @@ import (
 
 	pb "gangplan/v1"
 
-	"github.com/golang/protobuf/proto"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
+
+// codec is gRPC's own for older releases of it, which know no message of this generation.
+type codec struct{}
+
+func (codec) Marshal(message interface{}) ([]byte, error) { return proto.Marshal(message.(proto.Message)) }
+func (codec) Unmarshal(content []byte, message interface{}) error {
+	return proto.Unmarshal(content, message.(proto.Message))
+}
+func (codec) Name() string { return "proto" }
 
 func main() {
 	if err := plan(os.Args[1], os.Args[2]); err != nil {
@@ -36,7 +45,7 @@ func plan(address, file string) error {
 	if err := proto.Unmarshal(content, request); err != nil {
 		return err
 	}
-	connection, err := grpc.Dial(address, grpc.WithInsecure())
+	connection, err := grpc.Dial(address, grpc.WithInsecure(), grpc.WithDefaultCallOptions(grpc.ForceCodec(codec{})))
 	if err != nil {
 		return err
 	}
