@@ -230,7 +230,7 @@ def export(
 
     \b
     gangplan rounds export FILE --round round.json --plan plan.json
-    gangplan rounds export FILE --mps round.mps      # gangplan bench run --model round.mps
+    gangplan rounds export FILE --mps round.mps      # for other solvers
     gangplan rounds export FILE --scenario round.yaml
     """  # noqa: D301 - \b keeps the lines
     from gangplan.errors import FieldViolation, InvalidInputError
