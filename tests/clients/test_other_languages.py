@@ -22,6 +22,7 @@ from gangplan.service.wire import write_round
 HOUSE = Path(__file__).parents[2]
 EXAMPLES = Path(__file__).parent
 PROTO = HOUSE / "proto"
+GO_MODULES = Path("/usr/share/gocode/src/google.golang.org")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def file(tmp_path: Path, round_: Round) -> Path:
     return path
 
 
-def built(command: list[str], folder: Path, why: str, seconds: float = 90) -> None:
+def built(command: list[str], folder: Path, why: str, seconds: float = 90, **environment: str) -> None:
     """Run a step that needs what other machines may not have."""
     try:
         done = subprocess.run(
@@ -57,7 +58,7 @@ def built(command: list[str], folder: Path, why: str, seconds: float = 90) -> No
             capture_output=True,
             text=True,
             timeout=seconds,
-            env=os.environ,
+            env={**os.environ, **environment},
         )
     except subprocess.TimeoutExpired:
         pytest.skip(f"{why}: it took more than {seconds:g} s")
@@ -87,3 +88,35 @@ def test_node(service: str, round_: Round, file: Path, tmp_path: Path) -> None:
     install = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
     built(install, folder, "the packages cannot be had here")
     same_as_ours(service, round_, [node, "plan.js", service, str(PROTO), str(file)], folder)
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(900)
+def test_go(service: str, round_: Round, file: Path, tmp_path: Path) -> None:
+    """In GOPATH mode, with Debian's modules; to compile gRPC takes a minute or two."""
+    go, protoc, plugin = (shutil.which(name) for name in ("go", "protoc", "protoc-gen-go"))
+    if go is None or protoc is None or plugin is None or not (GO_MODULES / "protobuf").is_dir():
+        pytest.skip(
+            "no Go toolchain here; of Debian: golang-go, golang-google-{grpc,protobuf}-dev, protoc-gen-go-1-5"
+        )
+    source = tmp_path / "gopath" / "src"
+    source.mkdir(parents=True)
+    files = sorted(str(path.relative_to(PROTO)) for path in PROTO.glob("gangplan/v1/*.proto"))
+    where = ",".join(f"M{name}=gangplan/v1" for name in files)
+    built(
+        [protoc, f"-I{PROTO}", f"--go_out=plugins=grpc,paths=source_relative,{where}:{source}", *files],
+        tmp_path,
+        "no code can be generated here",
+    )
+    shutil.copytree(EXAMPLES / "go", source / "plan")
+    built(
+        [go, "build", "-o", str(tmp_path / "plan"), "plan"],
+        tmp_path,
+        "it cannot be built here",
+        seconds=600,
+        GO111MODULE="off",
+        GOPATH=f"{tmp_path / 'gopath'}:/usr/share/gocode",
+        GOCACHE=str(tmp_path / "cache"),
+        GOFLAGS="",
+    )
+    same_as_ours(service, round_, [str(tmp_path / "plan"), service, str(file)], tmp_path)
