@@ -10,7 +10,7 @@ from gangplan.client.answers import PlanViolation, ServiceCapabilities, SolverDe
 from gangplan.engine.parameters import Pipeline, PlanParameters
 from gangplan.engine.steps import Steps
 from gangplan.service.wire import read_result, write_plan, write_round
-from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, planning_service_pb2, round_pb2
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULTS = PlanParameters()
 AFTER_BUDGET_SECONDS = 10.0
 """How long an answer is waited for once its time budget is over; a sound service is never late."""
-PLACEMENT, SESSIONS = "PlacementService", "SessionService"
+PLACEMENT, SESSIONS, PLANNING = "PlacementService", "SessionService", "PlanningService"
 
 _A = TypeVar("_A")
 
@@ -57,7 +57,7 @@ class Asked(Generic[_A]):
     @property
     def streams(self) -> tuple[bool, bool]:
         """Whether requests and answers are streamed."""
-        return self.method == "OpenSession", self.method == "StreamRound"
+        return self.method == "OpenSession", self.method in {"StreamRound", "Simulate", "Sweep"}
 
     def seconds_to_wait(self, error: ServiceError, left: float | None) -> float | None:
         """Seconds after which to ask again (decision 37); None: not at all.
@@ -218,6 +218,30 @@ def compute_fair_shares(
     )
     answer = placement_service_pb2.ComputeFairSharesResponse
     return Asked("ComputeFairShares", request, answer, timeout, _as_it_is, safe=True)
+
+
+def simulate(
+    request: planning_service_pb2.SimulateRequest, timeout: float | None
+) -> Asked[planning_service_pb2.SimulateResponse]:
+    """Simulate."""
+    answer = planning_service_pb2.SimulateResponse
+    return Asked("Simulate", request, answer, timeout, _as_it_is, service=PLANNING)
+
+
+def sweep(
+    request: planning_service_pb2.SweepRequest, timeout: float | None
+) -> Asked[planning_service_pb2.SweepResponse]:
+    """Sweep."""
+    return Asked("Sweep", request, planning_service_pb2.SweepResponse, timeout, _as_it_is, service=PLANNING)
+
+
+def simulate_request(
+    round_: Round, parameters: PlanParameters, policy: str, *, with_jobs: bool
+) -> planning_service_pb2.SimulateRequest:
+    """A simulation that begins with a round; no time budget is said, so that it repeats exactly."""
+    start = write_round(round_, parameters, compact=True)
+    start.parameters.ClearField("time_budget")
+    return planning_service_pb2.SimulateRequest(start=start, policy=policy, with_jobs=with_jobs)
 
 
 def list_solvers(timeout: float | None) -> Asked[tuple[SolverDescription, ...]]:

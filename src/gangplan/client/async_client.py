@@ -18,7 +18,7 @@ from gangplan.client.transport import AGAIN, PAUSES, channel_options, metadata_o
 from gangplan.errors import ServiceError
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES
 from gangplan.service.status import error_of_call
-from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, planning_service_pb2, round_pb2
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -114,6 +114,43 @@ class AsyncClient:
             ServiceError: the call failed.
         """
         async with aclosing(self._stream(ask.send_stream(request, timeout))) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def simulate(
+        self,
+        round_: Round,
+        /,
+        *,
+        policy: str = "",
+        with_jobs: bool = False,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> AsyncIterator[planning_service_pb2.SimulateResponse]:
+        """As :meth:`gangplan.client.Client.simulate`.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        request = ask.simulate_request(round_, ask.parameters_of(**parameters), policy, with_jobs=with_jobs)
+        async with aclosing(self._stream(ask.simulate(request, timeout))) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def sweep(
+        self,
+        variants: Sequence[planning_service_pb2.SimulateRequest],
+        /,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncIterator[planning_service_pb2.SweepResponse]:
+        """As :meth:`gangplan.client.Client.sweep`.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        request = planning_service_pb2.SweepRequest(variants=variants)
+        async with aclosing(self._stream(ask.sweep(request, timeout))) as answers:
             async for answer in answers:
                 yield answer
 

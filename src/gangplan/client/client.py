@@ -13,7 +13,7 @@ from gangplan.engine.parameters import Pipeline
 from gangplan.engine.steps import Steps
 from gangplan.errors import ServiceError
 from gangplan.service.options import DEFAULT_MAX_MESSAGE_BYTES, ServerOptions
-from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, planning_service_pb2, round_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -290,6 +290,49 @@ class Client:
             ServiceError: the call failed.
         """
         return self._call(ask.compute_fair_shares(round_, timeout))
+
+    def simulate(
+        self,
+        round_: Round,
+        /,
+        *,
+        policy: str = "",
+        with_jobs: bool = False,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> Iterator[planning_service_pb2.SimulateResponse]:
+        """Play a policy from a round on: progress as it comes, and last the metrics (``progress`` is 1).
+
+        Who stops reading ends the simulation. Jobs with a ``submit_time`` after the round's ``now`` arrive
+        then; each needs its work left.
+
+        Args:
+            round_: the first round.
+            policy: who decides; a name that ``gangplan simulate --policy list`` knows.
+            with_jobs: whether the last answer lists the jobs.
+            timeout: seconds after which the call is given up; None: none.
+            parameters: ``pipeline`` and ``seed`` as in :meth:`plan_round`.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        request = ask.simulate_request(round_, ask.parameters_of(**parameters), policy, with_jobs=with_jobs)
+        yield from self._transport.stream(ask.simulate(request, timeout))
+
+    def sweep(
+        self,
+        variants: Sequence[planning_service_pb2.SimulateRequest],
+        /,
+        *,
+        timeout: float | None = None,
+    ) -> Iterator[planning_service_pb2.SweepResponse]:
+        """Play variants one after the other; as :meth:`simulate`, on the contract's own messages.
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        request = planning_service_pb2.SweepRequest(variants=variants)
+        yield from self._transport.stream(ask.sweep(request, timeout))
 
     def list_solvers(self, *, timeout: float | None = 30.0) -> tuple[SolverDescription, ...]:
         """The service's solver backends, by name.

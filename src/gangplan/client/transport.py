@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
+from gangplan.client.asked import PLANNING
 from gangplan.client.credentials import Credentials
 from gangplan.errors import GangplanError, ServiceError
 from gangplan.service.call import Call
@@ -199,7 +200,10 @@ class InProcessTransport:
         return answered
 
     def stream(self, asked: Asked[Any]) -> Iterator[Any]:
-        """Answer a request in a thread beside the calling one."""
+        """Answer a request in a thread beside the calling one; a simulation in a process of its own."""
+        if asked.service == PLANNING:
+            yield from self._simulated(asked)
+            return
         news: queue.SimpleQueue[tuple[Callable[[], Message], bool] | Exception] = queue.SimpleQueue()
         call = self._call(asked.timeout)
         request: Any = asked.request
@@ -230,6 +234,24 @@ class InProcessTransport:
         finally:
             call.cancellation.cancel()
             thread.join()
+
+    def _simulated(self, asked: Asked[Any]) -> Iterator[Any]:
+        from gangplan.service import planning
+
+        request: Any = asked.request
+        encoded = request.SerializeToString()
+        try:
+            if asked.method == "Simulate":
+                one = (planning.parse_simulate(encoded),)
+                for _, result in planning.played(one, (request.with_jobs,), self._call(asked.timeout)):
+                    yield result
+                return
+            listed = planning.with_jobs(encoded)
+            variants = planning.parse_sweep(encoded)
+            for number, result in planning.played(variants, listed, self._call(asked.timeout)):
+                yield asked.answer(variant=number, result=result)
+        except GangplanError as error:
+            raise _as_service_error(error) from error
 
     def close(self) -> None:
         """End the solver workers."""

@@ -64,6 +64,7 @@ _BUILT = (
     "ListSolvers",
     "GetCapabilities",
 )
+_BUILT_OF_PLANNING = ("Simulate", "Sweep")
 _BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession", "CloseSession")
 _DEFAULTS = PlanParameters()
 _LEAST_RESERVE_SECONDS = 0.005
@@ -499,6 +500,7 @@ class Placement:
             methods=[
                 *(f"gangplan.v1.PlacementService.{method}" for method in _BUILT),
                 *(f"gangplan.v1.SessionService.{method}" for method in _BUILT_OF_SESSIONS),
+                *(f"gangplan.v1.PlanningService.{method}" for method in _BUILT_OF_PLANNING),
             ],
             maximum_request_bytes=self._options.max_message_bytes,
             maximum_concurrent_calls=self._options.slots + self._options.queue,

@@ -23,6 +23,8 @@ from gangplan.service.methods import generic_handlers
 from gangplan.service.notify import notify
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
+from gangplan.service.planning import PLANNING_SERVICE
+from gangplan.service.planning_servicer import PlanningServicer
 from gangplan.service.reflecting import reflect
 from gangplan.service.security.callers import CallersFile
 from gangplan.service.security.certificates import CertificateFiles, Certificates
@@ -39,7 +41,7 @@ _FILES = (
     planning_service_pb2.DESCRIPTOR,
 )
 PLACEMENT_SERVICE = "gangplan.v1.PlacementService"
-_SERVING = (PLACEMENT_SERVICE, SESSION_SERVICE)
+_SERVING = (PLACEMENT_SERVICE, SESSION_SERVICE, PLANNING_SERVICE)
 _METADATA_BYTES = 64 * 1024
 
 _log = get_logger(__name__)
@@ -75,6 +77,7 @@ class Server:
         self._sessions = SessionServicer(
             self._placement.session_calls, self._answering, self._options.max_snapshot_bytes
         )
+        self._planning = PlanningServicer(self._answering, options.slots, options.queue)
         self._interceptor = ObservingInterceptor(self.metrics)
         self._guard = GuardInterceptor(
             self._callers,
@@ -113,7 +116,9 @@ class Server:
             ],
         )
         server.add_generic_rpc_handlers(
-            generic_handlers(_FILES, {**self._servicer.methods, **self._sessions.methods})
+            generic_handlers(
+                _FILES, {**self._servicer.methods, **self._sessions.methods, **self._planning.methods}
+            )
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         names = [name for file in _FILES for name in (s.full_name for s in file.services_by_name.values())]
@@ -164,6 +169,7 @@ class Server:
             await self._health_server.stop(0)
             self._health_server = None
         self._answering.close()
+        self._planning.close()
         await asyncio.to_thread(self._placement.close)
         if self._http is not None:
             await asyncio.to_thread(self._http.stop)

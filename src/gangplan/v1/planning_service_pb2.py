@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from gangplan.v1 import round_pb2 as gangplan_dot_v1_dot_round__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"gangplan/v1/planning_service.proto\x12\x0bgangplan.v1\x1a\x17gangplan/v1/round.proto\x1a\x1egoogle/protobuf/duration.proto\"z\n\x0fSimulateRequest\x12,\n\x05start\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0e\n\x06policy\x18\x02 \x01(\t\x12)\n\x06length\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x91\x01\n\x10SimulateResponse\x12\x10\n\x08progress\x18\x01 \x01(\x01\x12;\n\x07metrics\x18\x02 \x03(\x0b\x32*.gangplan.v1.SimulateResponse.MetricsEntry\x1a.\n\x0cMetricsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\">\n\x0cSweepRequest\x12.\n\x08variants\x18\x01 \x03(\x0b\x32\x1c.gangplan.v1.SimulateRequest\"O\n\rSweepResponse\x12\x0f\n\x07variant\x18\x01 \x01(\x05\x12-\n\x06result\x18\x02 \x01(\x0b\x32\x1d.gangplan.v1.SimulateResponse2\x9e\x01\n\x0fPlanningService\x12I\n\x08Simulate\x12\x1c.gangplan.v1.SimulateRequest\x1a\x1d.gangplan.v1.SimulateResponse0\x01\x12@\n\x05Sweep\x12\x19.gangplan.v1.SweepRequest\x1a\x1a.gangplan.v1.SweepResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"gangplan/v1/planning_service.proto\x12\x0bgangplan.v1\x1a\x17gangplan/v1/round.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x02\n\x0fSimulateRequest\x12,\n\x05start\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12\x0e\n\x06policy\x18\x02 \x01(\t\x12)\n\x06length\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1f\n\x04told\x18\x04 \x01(\x0e\x32\x11.gangplan.v1.Told\x12\x12\n\x05noise\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x36\n\x13\x63heckpoint_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\twith_jobs\x18\x07 \x01(\x08\x42\x08\n\x06_noise\"\xba\x01\n\x10SimulateResponse\x12\x10\n\x08progress\x18\x01 \x01(\x01\x12;\n\x07metrics\x18\x02 \x03(\x0b\x32*.gangplan.v1.SimulateResponse.MetricsEntry\x12\'\n\x04jobs\x18\x03 \x03(\x0b\x32\x19.gangplan.v1.SimulatedJob\x1a.\n\x0cMetricsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xf1\x01\n\x0cSimulatedJob\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x0bsubmit_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x03rho\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x64\x65\x61\x64line_met\x18\x06 \x01(\x08H\x01\x88\x01\x01\x42\x06\n\x04_rhoB\x0f\n\r_deadline_met\">\n\x0cSweepRequest\x12.\n\x08variants\x18\x01 \x03(\x0b\x32\x1c.gangplan.v1.SimulateRequest\"O\n\rSweepResponse\x12\x0f\n\x07variant\x18\x01 \x01(\x05\x12-\n\x06result\x18\x02 \x01(\x0b\x32\x1d.gangplan.v1.SimulateResponse*b\n\x04Told\x12\x14\n\x10TOLD_UNSPECIFIED\x10\x00\x12\x0e\n\nTOLD_EXACT\x10\x01\x12\x0e\n\nTOLD_NOISY\x10\x02\x12\x12\n\x0eTOLD_PREDICTED\x10\x03\x12\x10\n\x0cTOLD_UNKNOWN\x10\x04\x32\x9e\x01\n\x0fPlanningService\x12I\n\x08Simulate\x12\x1c.gangplan.v1.SimulateRequest\x1a\x1d.gangplan.v1.SimulateResponse0\x01\x12@\n\x05Sweep\x12\x19.gangplan.v1.SweepRequest\x1a\x1a.gangplan.v1.SweepResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,16 +36,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SIMULATERESPONSE_METRICSENTRY']._loaded_options = None
   _globals['_SIMULATERESPONSE_METRICSENTRY']._serialized_options = b'8\001'
-  _globals['_SIMULATEREQUEST']._serialized_start=108
-  _globals['_SIMULATEREQUEST']._serialized_end=230
-  _globals['_SIMULATERESPONSE']._serialized_start=233
-  _globals['_SIMULATERESPONSE']._serialized_end=378
-  _globals['_SIMULATERESPONSE_METRICSENTRY']._serialized_start=332
-  _globals['_SIMULATERESPONSE_METRICSENTRY']._serialized_end=378
-  _globals['_SWEEPREQUEST']._serialized_start=380
-  _globals['_SWEEPREQUEST']._serialized_end=442
-  _globals['_SWEEPRESPONSE']._serialized_start=444
-  _globals['_SWEEPRESPONSE']._serialized_end=523
-  _globals['_PLANNINGSERVICE']._serialized_start=526
-  _globals['_PLANNINGSERVICE']._serialized_end=684
+  _globals['_TOLD']._serialized_start=982
+  _globals['_TOLD']._serialized_end=1080
+  _globals['_SIMULATEREQUEST']._serialized_start=142
+  _globals['_SIMULATEREQUEST']._serialized_end=402
+  _globals['_SIMULATERESPONSE']._serialized_start=405
+  _globals['_SIMULATERESPONSE']._serialized_end=591
+  _globals['_SIMULATERESPONSE_METRICSENTRY']._serialized_start=545
+  _globals['_SIMULATERESPONSE_METRICSENTRY']._serialized_end=591
+  _globals['_SIMULATEDJOB']._serialized_start=594
+  _globals['_SIMULATEDJOB']._serialized_end=835
+  _globals['_SWEEPREQUEST']._serialized_start=837
+  _globals['_SWEEPREQUEST']._serialized_end=899
+  _globals['_SWEEPRESPONSE']._serialized_start=901
+  _globals['_SWEEPRESPONSE']._serialized_end=980
+  _globals['_PLANNINGSERVICE']._serialized_start=1083
+  _globals['_PLANNINGSERVICE']._serialized_end=1241
 # @@protoc_insertion_point(module_scope)

@@ -8,7 +8,9 @@ from gangplan.v1 import round_pb2 as _round_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -20,6 +22,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Told:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ToldEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Told.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TOLD_UNSPECIFIED: _Told.ValueType  # 0
+    """As TOLD_EXACT."""
+    TOLD_EXACT: _Told.ValueType  # 1
+    """The work left, as it is."""
+    TOLD_NOISY: _Told.ValueType  # 2
+    """All work times a factor for each job, within the noise of 1 on either side."""
+    TOLD_PREDICTED: _Told.ValueType  # 3
+    """What a predictor makes of the jobs that have ended."""
+    TOLD_UNKNOWN: _Told.ValueType  # 4
+    """Nothing."""
+
+class Told(_Told, metaclass=_ToldEnumTypeWrapper):
+    """Told is how much a policy is told of how long jobs run."""
+
+TOLD_UNSPECIFIED: Told.ValueType  # 0
+"""As TOLD_EXACT."""
+TOLD_EXACT: Told.ValueType  # 1
+"""The work left, as it is."""
+TOLD_NOISY: Told.ValueType  # 2
+"""All work times a factor for each job, within the noise of 1 on either side."""
+TOLD_PREDICTED: Told.ValueType  # 3
+"""What a predictor makes of the jobs that have ended."""
+TOLD_UNKNOWN: Told.ValueType  # 4
+"""Nothing."""
+Global___Told: _TypeAlias = Told  # noqa: Y015
+
 @_typing.final
 class SimulateRequest(_message.Message):
     """SimulateRequest asks for one simulation."""
@@ -29,15 +63,33 @@ class SimulateRequest(_message.Message):
     START_FIELD_NUMBER: _builtins.int
     POLICY_FIELD_NUMBER: _builtins.int
     LENGTH_FIELD_NUMBER: _builtins.int
+    TOLD_FIELD_NUMBER: _builtins.int
+    NOISE_FIELD_NUMBER: _builtins.int
+    CHECKPOINT_INTERVAL_FIELD_NUMBER: _builtins.int
+    WITH_JOBS_FIELD_NUMBER: _builtins.int
     policy: _builtins.str
-    """Name of the policy that decides. Empty: gangplan's own."""
+    """Name of the policy that decides. Empty: gangplan's own, `myopic`."""
+    told: Global___Told.ValueType
+    """What the policy is told of the work left. Unset: all, exactly."""
+    noise: _builtins.float
+    """Largest relative error of TOLD_NOISY, from 0 to 0.99. Unset: 0.3."""
+    with_jobs: _builtins.bool
+    """Whether the last answer lists the jobs."""
     @_builtins.property
     def start(self) -> _round_pb2.PlanRoundRequest:
-        """The first round."""
+        """The first round. Jobs whose submit_time is later than its `now` arrive then; each needs its work left. Of its
+        parameters the pipeline, the seed and the time budget (of every round) count, the latter only where it is set.
+        """
 
     @_builtins.property
     def length(self) -> _duration_pb2.Duration:
-        """Simulated time. Unset: until all jobs are done."""
+        """Simulated time, rounded up to whole rounds. Unset: until all jobs are done, at most 100,000 rounds."""
+
+    @_builtins.property
+    def checkpoint_interval(self) -> _duration_pb2.Duration:
+        """Running time between two checkpoints; 0: nothing is ever lost. Unset: there are none, and a stop throws away all since
+        the start.
+        """
 
     def __init__(
         self,
@@ -45,12 +97,18 @@ class SimulateRequest(_message.Message):
         start: _round_pb2.PlanRoundRequest | None = ...,
         policy: _builtins.str = ...,
         length: _duration_pb2.Duration | None = ...,
+        told: Global___Told.ValueType = ...,
+        noise: _builtins.float | None = ...,
+        checkpoint_interval: _duration_pb2.Duration | None = ...,
+        with_jobs: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["length", b"length", "start", b"start"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_noise", b"_noise", "checkpoint_interval", b"checkpoint_interval", "length", b"length", "noise", b"noise", "start", b"start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["length", b"length", "policy", b"policy", "start", b"start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_noise", b"_noise", "checkpoint_interval", b"checkpoint_interval", "length", b"length", "noise", b"noise", "policy", b"policy", "start", b"start", "told", b"told", "with_jobs", b"with_jobs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__noise: _TypeAlias = _typing.Literal["noise"]  # noqa: Y015
+    _WhichOneofArgType__noise: _TypeAlias = _typing.Literal["_noise", b"_noise"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__noise) -> _WhichOneofReturnType__noise | None: ...
 
 Global___SimulateRequest: _TypeAlias = SimulateRequest  # noqa: Y015
 
@@ -82,25 +140,86 @@ class SimulateResponse(_message.Message):
 
     PROGRESS_FIELD_NUMBER: _builtins.int
     METRICS_FIELD_NUMBER: _builtins.int
+    JOBS_FIELD_NUMBER: _builtins.int
     progress: _builtins.float
-    """Part that is done, 0 to 1."""
+    """Part that is done, 0 to 1; 1 in the last answer alone."""
     @_builtins.property
     def metrics(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """Metrics by name; complete when progress is 1."""
+        """Metrics by name; complete when progress is 1. A metric that nothing can be said of is missing."""
+
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___SimulatedJob]:
+        """Every job that arrived, in order of submission, when they were asked for and progress is 1."""
 
     def __init__(
         self,
         *,
         progress: _builtins.float = ...,
         metrics: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        jobs: _abc.Iterable[Global___SimulatedJob] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics", "progress", b"progress"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "metrics", b"metrics", "progress", b"progress"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SimulateResponse: _TypeAlias = SimulateResponse  # noqa: Y015
+
+@_typing.final
+class SimulatedJob(_message.Message):
+    """SimulatedJob is what became of a job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SUBMIT_TIME_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
+    RHO_FIELD_NUMBER: _builtins.int
+    DEADLINE_MET_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    rho: _builtins.float
+    """Finish-time fairness ratio. Unset: it has not ended, or has no share."""
+    deadline_met: _builtins.bool
+    """Whether it ended by its deadline. Unset: it has none, or that is open."""
+    @_builtins.property
+    def submit_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was submitted."""
+
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """When it first started. Unset: it never did."""
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ended. Unset: it has not."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        submit_time: _timestamp_pb2.Timestamp | None = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
+        rho: _builtins.float | None = ...,
+        deadline_met: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_deadline_met", b"_deadline_met", "_rho", b"_rho", "deadline_met", b"deadline_met", "end_time", b"end_time", "rho", b"rho", "start_time", b"start_time", "submit_time", b"submit_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deadline_met", b"_deadline_met", "_rho", b"_rho", "deadline_met", b"deadline_met", "end_time", b"end_time", "name", b"name", "rho", b"rho", "start_time", b"start_time", "submit_time", b"submit_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__deadline_met: _TypeAlias = _typing.Literal["deadline_met"]  # noqa: Y015
+    _WhichOneofArgType__deadline_met: _TypeAlias = _typing.Literal["_deadline_met", b"_deadline_met"]  # noqa: Y015
+    _WhichOneofReturnType__rho: _TypeAlias = _typing.Literal["rho"]  # noqa: Y015
+    _WhichOneofArgType__rho: _TypeAlias = _typing.Literal["_rho", b"_rho"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__deadline_met) -> _WhichOneofReturnType__deadline_met | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rho) -> _WhichOneofReturnType__rho | None: ...
+
+Global___SimulatedJob: _TypeAlias = SimulatedJob  # noqa: Y015
 
 @_typing.final
 class SweepRequest(_message.Message):
@@ -111,7 +230,7 @@ class SweepRequest(_message.Message):
     VARIANTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def variants(self) -> _containers.RepeatedCompositeFieldContainer[Global___SimulateRequest]:
-        """The variants."""
+        """The variants, from 1 to 1000."""
 
     def __init__(
         self,

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class PlanningServiceStub:
-    """PlanningService answers questions about longer times than one round. UNIMPLEMENTED as a whole.
+    """PlanningService answers questions about longer times than one round. Each call runs in a process of its own, as many at
+    a time as the service has slots; who cancels the call, or reads no more, ends it.
     """
 
     def __init__(self, channel):
@@ -48,7 +49,8 @@ class PlanningServiceStub:
 
 
 class PlanningServiceServicer:
-    """PlanningService answers questions about longer times than one round. UNIMPLEMENTED as a whole.
+    """PlanningService answers questions about longer times than one round. Each call runs in a process of its own, as many at
+    a time as the service has slots; who cancels the call, or reads no more, ends it.
     """
 
     def Simulate(self, request, context):
@@ -59,7 +61,7 @@ class PlanningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Sweep(self, request, context):
-        """Sweep simulates variants of a scenario; each result is sent when it is there.
+        """Sweep simulates variants of a scenario, one after the other; each result is sent when it is there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,7 +89,8 @@ def add_PlanningServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PlanningService:
-    """PlanningService answers questions about longer times than one round. UNIMPLEMENTED as a whole.
+    """PlanningService answers questions about longer times than one round. Each call runs in a process of its own, as many at
+    a time as the service has slots; who cancels the call, or reads no more, ends it.
     """
 
     @staticmethod

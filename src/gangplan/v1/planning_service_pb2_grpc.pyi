@@ -27,7 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class PlanningServiceStub:
-    """PlanningService answers questions about longer times than one round. UNIMPLEMENTED as a whole."""
+    """PlanningService answers questions about longer times than one round. Each call runs in a process of its own, as many at
+    a time as the service has slots; who cancels the call, or reads no more, ends it.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -36,20 +38,24 @@ class PlanningServiceStub:
     Simulate: _grpc.UnaryStreamMultiCallable[_planning_service_pb2.SimulateRequest, _planning_service_pb2.SimulateResponse]
     """Simulate runs a policy over a scenario and answers with metrics; progress is streamed."""
     Sweep: _grpc.UnaryStreamMultiCallable[_planning_service_pb2.SweepRequest, _planning_service_pb2.SweepResponse]
-    """Sweep simulates variants of a scenario; each result is sent when it is there."""
+    """Sweep simulates variants of a scenario, one after the other; each result is sent when it is there."""
 
 @_typing.type_check_only
 class PlanningServiceAsyncStub(PlanningServiceStub):
-    """PlanningService answers questions about longer times than one round. UNIMPLEMENTED as a whole."""
+    """PlanningService answers questions about longer times than one round. Each call runs in a process of its own, as many at
+    a time as the service has slots; who cancels the call, or reads no more, ends it.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Simulate: _aio.UnaryStreamMultiCallable[_planning_service_pb2.SimulateRequest, _planning_service_pb2.SimulateResponse]  # type: ignore[assignment]
     """Simulate runs a policy over a scenario and answers with metrics; progress is streamed."""
     Sweep: _aio.UnaryStreamMultiCallable[_planning_service_pb2.SweepRequest, _planning_service_pb2.SweepResponse]  # type: ignore[assignment]
-    """Sweep simulates variants of a scenario; each result is sent when it is there."""
+    """Sweep simulates variants of a scenario, one after the other; each result is sent when it is there."""
 
 class PlanningServiceServicer(metaclass=_abc_1.ABCMeta):
-    """PlanningService answers questions about longer times than one round. UNIMPLEMENTED as a whole."""
+    """PlanningService answers questions about longer times than one round. Each call runs in a process of its own, as many at
+    a time as the service has slots; who cancels the call, or reads no more, ends it.
+    """
 
     @_abc_1.abstractmethod
     def Simulate(
@@ -65,6 +71,6 @@ class PlanningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planning_service_pb2.SweepRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_planning_service_pb2.SweepResponse], _abc.AsyncIterator[_planning_service_pb2.SweepResponse]]:
-        """Sweep simulates variants of a scenario; each result is sent when it is there."""
+        """Sweep simulates variants of a scenario, one after the other; each result is sent when it is there."""
 
 def add_PlanningServiceServicer_to_server(servicer: PlanningServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

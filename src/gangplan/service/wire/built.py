@@ -20,7 +20,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gangplan.v1 import options_pb2, placement_service_pb2, session_service_pb2
+from gangplan.v1 import options_pb2, placement_service_pb2, planning_service_pb2, session_service_pb2
 
 _NEVER_PACKED = frozenset(
     {
@@ -50,7 +50,11 @@ def _built(full_name: str) -> type[Message]:
 def _pool() -> DescriptorPool:
     pool = DescriptorPool()
     seen: set[str] = set()
-    for file in (placement_service_pb2.DESCRIPTOR, session_service_pb2.DESCRIPTOR):
+    for file in (
+        placement_service_pb2.DESCRIPTOR,
+        session_service_pb2.DESCRIPTOR,
+        planning_service_pb2.DESCRIPTOR,
+    ):
         _add(file, pool, seen)
     return pool
 
