@@ -75,6 +75,7 @@ def application(verb: str | None = None) -> typer.Typer:
         solvers,
         token,
         trace,
+        tune,
         whatif,
     )
 
@@ -104,6 +105,7 @@ def application(verb: str | None = None) -> typer.Typer:
         solve.solve,
         simulate.simulate,
         whatif.whatif,
+        tune.tune,
         report.report,
         check.check,
         explain.explain,

@@ -28,6 +28,10 @@ def page_of(documents: Sequence[Mapping[str, Any]], command: str) -> Page:
         from gangplan.planning.report import study
 
         return study.page(documents[0], command)
+    if len(documents) == 1 and {"tune", "front", "rules"} <= set(documents[0]):
+        from gangplan.planning.report import front
+
+        return front.page(documents[0], command)
     description = "name what simulate printed with -o json (one or several), or one file of whatif or tune"
     raise InvalidInputError([FieldViolation("FILE", description)])
 

@@ -47,13 +47,18 @@ class Base:
     @classmethod
     def of(cls, study: Study, found: tuple[Source, ...]) -> Base:
         """The base of a study."""
-        digest = hashlib.sha256(study.base.model_dump_json().encode())
-        digest.update(study.draw.encode())
+        return cls.made(study.base, study.draw, found)
+
+    @classmethod
+    def made(cls, part: BasePart, draw: str, found: tuple[Source, ...]) -> Base:
+        """A base without a study around it."""
+        digest = hashlib.sha256(part.model_dump_json().encode())
+        digest.update(draw.encode())
         for source in found:
             digest.update(repr((source.site, source.part, source.arrivals, source.failures)).encode())
             if source.trace is not None:
                 digest.update(repr(source.trace).encode())
-        return cls(found, study.base, study.draw, digest.hexdigest())
+        return cls(found, part, draw, digest.hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
