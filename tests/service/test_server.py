@@ -19,6 +19,7 @@ from gangplan.client import Client
 from gangplan.domain.presets import PRESETS
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import BackendError, ServiceError, UnknownSolverError
+from gangplan.service.methods import generic_handlers
 from gangplan.service.wire import read_result, write_round
 from gangplan.v1 import placement_service_pb2_grpc, planning_service_pb2, round_pb2
 
@@ -389,8 +390,7 @@ def placement_capabilities() -> Any:
 def _on_port(serving: Any, planner: Any, port: int) -> Any:
     import contextlib
 
-    from gangplan.service.methods import generic_handlers
-from gangplan.service.options import ServerOptions
+    from gangplan.service.options import ServerOptions
     from gangplan.service.placement import Placement
     from gangplan.service.server import Server
 
