@@ -51,10 +51,16 @@ def test_it_holds_every_file_of_both_packages(wheel: zipfile.ZipFile) -> None:
     assert sources <= set(wheel.namelist())
 
 
-def test_it_holds_the_benchmark_s_suites_and_page(wheel: zipfile.ZipFile) -> None:
+def test_it_holds_the_benchmark_s_suites_and_the_pages(wheel: zipfile.ZipFile) -> None:
     suites = {f"gangplan/bench/suites/{path.name}" for path in (HOUSE / "benchmarks/suites").glob("*.toml")}
     assert len(suites) >= 5
-    assert suites | {"gangplan/bench/report/page.html.j2"} <= set(wheel.namelist())
+    pages = {
+        path.relative_to(HOUSE / "src").as_posix()
+        for path in (HOUSE / "src/gangplan").rglob("*")
+        if path.suffix in {".j2", ".html", ".css", ".js"}
+    }
+    assert "gangplan/planning/report/frame.html.j2" in pages
+    assert suites | pages <= set(wheel.namelist())
 
 
 def test_it_installs_the_command(wheel: zipfile.ZipFile) -> None:

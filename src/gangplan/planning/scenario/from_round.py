@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gangplan.domain.cluster import DeviceReporting, Node, Resources, Toleration
-from gangplan.domain.job import Job, TaskGroup, TaskPlacement
+from gangplan.domain.job import Interactive, Job, TaskGroup, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.policy import Policy
 from gangplan.domain.quantiles import Quantiles
@@ -18,7 +18,14 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.planning.scenario.schema import Scenario
 
 _SECONDS = ("minimum_run", "promise_after", "longest_run")
-_ELSEWHERE = ("priority_weights", "fairness_forms", "tiers", "service_quantiles", "reference_host")
+_ELSEWHERE = (
+    "priority_weights",
+    "fairness_forms",
+    "tiers",
+    "service_quantiles",
+    "reference_host",
+    "headroom",
+)
 _DEFAULT = Policy()
 
 
@@ -231,6 +238,7 @@ def _job(job: Job, now: float, promise: Reservation | None) -> dict[str, Any]:
         "age": None if job.submit_time is None else now - job.submit_time,
         "work": job.work_left,
         "fair_finish_age": job.fair_finish_age,
+        "interactive": _interactive(job.interactive, now),
         "received": job.service_received_device_seconds,
         "deadline": _since(job.deadline, now),
         "not_before": _ahead(gate.not_before, now),
@@ -261,6 +269,17 @@ def _job(job: Job, now: float, promise: Reservation | None) -> dict[str, Any]:
     return part
 
 
+def _interactive(interactive: Interactive | None, now: float) -> dict[str, Any] | None:
+    if interactive is None:
+        return None
+    since = interactive.idle_since
+    return {
+        "start_within": interactive.start_within_seconds,
+        "idle_limit": interactive.idle_limit_seconds,
+        "idle": None if since is None else now - since,
+    }
+
+
 def _at_most(value: float | None, limit: float | None) -> float | None:
     """``value``; it contradicts a scenario when it is above ``limit``."""
     return value if value is None or limit is None else min(value, limit)
@@ -289,6 +308,8 @@ def _policy(policy: Policy) -> dict[str, Any]:
         found[field.name.removesuffix("_seconds") if _is_seconds(field.name) else field.name] = value
     if policy.priority_weights:
         found["priority_weights"] = dict(policy.priority_weights)
+    if policy.headroom:
+        found["headroom"] = dict(policy.headroom)
     if policy.fairness_forms != _DEFAULT.fairness_forms:
         found["fairness_forms"] = {form.value: part for form, part in policy.fairness_forms.items()}
     if policy.tiers:
