@@ -86,6 +86,7 @@ def shuffled(round_: Round, seed: int) -> Round:
         ),
         jobs=mix([mixed_job(job) for job in round_.jobs]),
         profiles=mix([replace(p, throughput=mixed_map(p.throughput)) for p in round_.profiles]),
+        policy=replace(round_.policy, headroom=mixed_map(round_.policy.headroom)),
     )
 
 
@@ -177,6 +178,9 @@ def renamed(round_: Round, name: Callable[[str], str]) -> Round:
             for p in round_.profiles
         ),
         outlook=outlook,
+        policy=replace(
+            round_.policy, headroom={name(t): devices for t, devices in round_.policy.headroom.items()}
+        ),
     )
 
 
@@ -266,8 +270,12 @@ def test_when_the_epoch_began_does_not_matter(round_, shift):
             next_safe_point=later(old.running.next_safe_point),
             minimum_run_until=later(old.running.minimum_run_until),
         )
+        interactive = old.interactive and replace(
+            old.interactive, idle_since=later(old.interactive.idle_since)
+        )
         return replace(
             old,
+            interactive=interactive,
             submit_time=later(old.submit_time),
             deadline=later(old.deadline),
             running=running,
