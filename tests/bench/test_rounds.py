@@ -98,7 +98,7 @@ def test_a_service_that_the_system_ended_for_its_memory_is_told(
 
 
 def test_stages_are_moved_by_what_lies_outside(measured: Any) -> None:
-    """0.1 s lies outside the planner, of which 0.04 s were reading that the stages hold already."""
+    """0.1 s lies outside the planner, of which 0.04 s were waiting and reading that stages hold already."""
 
     def shaped(result: RoundResult) -> RoundResult:
         value = result.quality.objective
@@ -106,7 +106,7 @@ def test_stages_are_moved_by_what_lies_outside(measured: Any) -> None:
             Stage("keep_and_fill", 0.1, result.quality.keep_and_fill, None),
             Stage("greedy", 0.2, value, value * 1.02),
         )
-        return replace(result, stages=stages, seconds_by_phase={"read": 0.04, "total": 0.4})
+        return replace(result, stages=stages, seconds_by_phase={"wait": 0.01, "read": 0.03, "total": 0.4})
 
     row = measured(shaped)
     assert row["keep_and_fill_s"] == pytest.approx(0.16)

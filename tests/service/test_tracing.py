@@ -79,7 +79,7 @@ async def test_a_round_is_a_tree_of_spans_below_the_callers(
     assert round_.parent.span_id == call.context.span_id
     assert round_.attributes["gangplan.reason"] == "FEASIBLE"
     phases = [span for span in spans if span not in (call, round_)]
-    assert [span.name for span in phases] == ["read"]
+    assert [span.name for span in phases] == ["wait", "read"]
     assert all(span.parent.span_id == round_.context.span_id for span in phases)
     assert all(round_.start_time <= span.start_time <= span.end_time <= round_.end_time for span in phases)
     assert "a-secret" not in "".join(span.to_json() for span in spans)

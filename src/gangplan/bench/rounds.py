@@ -324,10 +324,11 @@ def _times(answered: Answered, limit: float) -> Row:
 def _shift(answered: Answered) -> float:
     """Seconds between the service's clock and ours: its stages count from the arrival of the request.
 
-    ``outside_s`` less what the service read, which its stages hold already; the rest, the way there and back,
-    is counted in front of every stage, as if the answer had been sent then.
+    ``outside_s`` less the time until the service planned, which its stages hold already; the rest, the way
+    there and back, is counted in front of every stage, as if the answer had been sent then.
     """
-    return max(0.0, answered.outside_s - answered.result.seconds_by_phase.get("read", 0.0))
+    phases = answered.result.seconds_by_phase
+    return max(0.0, answered.outside_s - phases.get("wait", 0.0) - phases.get("read", 0.0))
 
 
 def _worth(result: RoundResult, answered: Answered, run: Run, unit: float) -> Row:

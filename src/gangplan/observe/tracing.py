@@ -105,7 +105,7 @@ class Tracing:
             return
         end = time.time_ns()
         quality = result.quality
-        whole = result.seconds_by_phase.get(_WHOLE, 0.0) + result.seconds_by_phase.get("read", 0.0)
+        whole = sum(result.seconds_by_phase.get(phase, 0.0) for phase in ("wait", "read", _WHOLE))
         began = end - round(whole * _NANOSECONDS)
         attributes: Mapping[str, Any] = {
             "gangplan.pipeline": result.pipeline,

@@ -348,7 +348,12 @@ class Placement:
                 self._recorder.failed(self._taken(round_, parameters, call, request), error)
             raise
         return replace(
-            _later(result, before), seconds_by_phase={"read": read_seconds, **result.seconds_by_phase}
+            _later(result, before),
+            seconds_by_phase={
+                "wait": before - read_seconds,
+                "read": read_seconds,
+                **result.seconds_by_phase,
+            },
         )
 
     def _written(

@@ -276,7 +276,9 @@ class PlanRoundResponse(_message.Message):
 
     @_builtins.property
     def time_by_phase(self) -> _containers.MessageMap[_builtins.str, _duration_pb2.Duration]:
-        """Wall time by phase, e.g. read, build, solve, bind, verify."""
+        """Wall time by phase, e.g. wait (from the arrival of the call until it had its slot and was decoded), read, solve, bind, verify;
+        total is that of planning, without wait and read.
+        """
 
     @_builtins.property
     def statistics(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
