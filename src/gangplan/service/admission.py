@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import itertools
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from gangplan.errors import OverloadedError
 
 _LEAST_RETRY_SECONDS = 0.1
+_UNKNOWN_SECONDS = 1.0  # until a slot comes free, as callers are told before any call has ended
 _MEMORY = 0.8  # share of the past in the running mean of how long a slot is held
-
 
 _NEEDED_SHARE = 0.6
 """Share of its time that a call keeps for its work when that is known to take as long."""
@@ -58,7 +59,8 @@ class Admission:
     refused. Calls with the same key run one after the other.
 
     How long each kind of work holds its slot is remembered. A call that would get its slot too late by that,
-    or make another one do so, is refused when it comes and not when its patience ends.
+    or make one do so that would not otherwise, is refused when it comes and not when its patience ends. Of
+    what nothing is known is held against nobody.
 
     Args:
         slots: calls that may run at a time.
@@ -75,7 +77,7 @@ class Admission:
         self._keys: set[str] = set()
         self._served: dict[str, int] = {}
         self._number = 0
-        self._held_seconds = 1.0
+        self._held_seconds: float | None = None  # of all calls lately; None: none has ended
 
     @property
     def running(self) -> int:
@@ -131,8 +133,11 @@ class Admission:
             turn.gives_up = now + patience
         self._waiting.append(turn)
         self._hand_out()
-        if not turn.ready.done() and (len(self._waiting) > self._queue or self._comes_too_late(turn)):
-            self._make_room(turn)
+        if not turn.ready.done():
+            if len(self._waiting) > self._queue:
+                self._make_room(turn)
+            elif turn.hold is not None:
+                self._refuse_the_late(turn)
         try:
             await asyncio.wait_for(turn.ready, patience)
         except TimeoutError as error:
@@ -150,39 +155,87 @@ class Admission:
     def retry_after_seconds(self) -> float:
         """An estimate of when a slot is free for a call that comes now."""
         rounds = (len(self._waiting) + 1) / self._slots
-        return max(_LEAST_RETRY_SECONDS, rounds * self._held_seconds)
+        held = _UNKNOWN_SECONDS if self._held_seconds is None else self._held_seconds
+        return max(_LEAST_RETRY_SECONDS, rounds * held)
 
     def _is_full(self) -> bool:
         return len(self._waiting) >= self._queue
 
-    def _comes_too_late(self, turn: _Turn) -> bool:
-        """Whether ``turn``, or another one because of it, would get its slot later than it waits.
+    def _refuse_the_late(self, turn: _Turn) -> None:
+        """Refuse ``turn`` where it would start too late, or others would because of it.
 
-        Plays on: slots come free when their work is done as it was lately, and go to whose turn it is then.
+        Where the caller of those others is the one with the most calls in the queue, it is they that go.
         """
-        if turn.hold is None:
-            return False
         now = time.monotonic()
-        free = [now] * (self._slots - len(self._turns))
-        busy = {each.key: _end(each, now) for each in self._turns if each.key}
-        free += [_end(each, now) for each in self._turns]
-        heapq.heapify(free)
-        waiting, running, served = list(self._waiting), Counter(self._running), dict(self._served)
-        number = self._number
+        starts = self._starts(now, self._waiting)
+        late = [each for each in self._waiting if starts[each] > each.gives_up]
+        if turn not in late and late:
+            alone = self._starts(now, [each for each in self._waiting if each is not turn])
+            late = [each for each in late if alone[each] <= each.gives_up]
+        if not late:
+            return
+        greediest = self._greediest(turn.caller)
+        if turn not in late and any(each.caller != greediest for each in late):
+            late = [turn]
+        state = f"{self.running} calls are running and {len(self._waiting) - 1} others wait"
+        for each in late if turn not in late else [turn]:
+            if starts[each] > each.gives_up:
+                slot = f"a slot is expected in {max(0.0, starts[each] - now):.3g} s"
+                message = f"{slot}, and the call can wait {max(0.0, each.gives_up - now):.3g} s; {state}"
+            else:
+                message = f"a call that waits already would be late because of this one; {state}"
+            self._waiting.remove(each)
+            each.ready.set_exception(OverloadedError(message, self.retry_after_seconds))
+
+    def _starts(self, now: float, calls: Sequence[_Turn]) -> dict[_Turn, float]:
+        """When each of the calls that wait would get its slot; of one that gives up before: when it could.
+
+        Plays on as :meth:`_hand_out` does: slots come free when their work is done as it was lately, and go
+        to whose turn it is then.
+        """
+        order = itertools.count()
+        ends = [(self._end(each, now), next(order), each) for each in self._turns]
+        heapq.heapify(ends)
+        waiting, running, served = list(calls), Counter(self._running), dict(self._served)
+        keys, number, at = set(self._keys), self._number, now
+        starts: dict[_Turn, float] = {}
         while waiting:
-            at = heapq.heappop(free)
-            following = min(waiting, key=lambda each: (running[each.caller], served.get(each.caller, 0)))
-            at = max(at, busy.get(following.key, at)) if following.key else at
-            if at > following.gives_up:
-                return True
-            waiting.remove(following)
-            number += 1
-            served[following.caller] = number
-            end = min(at + (self._held_seconds if following.hold is None else following.hold), following.ends)
-            heapq.heappush(free, max(at, end))
-            if following.key:
-                busy[following.key] = max(at, end)
-        return False
+            ready = [each for each in waiting if not each.key or each.key not in keys]
+            if ready and len(ends) < self._slots:
+                turn = min(ready, key=lambda each: (running[each.caller], served.get(each.caller, 0)))
+                waiting.remove(turn)
+                starts[turn] = at
+                if at > turn.gives_up:
+                    continue
+                number += 1
+                served[turn.caller] = number
+                running[turn.caller] += 1
+                keys.add(turn.key)
+                end = at + (self._expected(turn) or 0.0)
+                heapq.heappush(ends, (max(at, min(end, turn.ends)), next(order), turn))
+                continue
+            at, _, over = heapq.heappop(ends)
+            running[over.caller] -= 1
+            keys.discard(over.key)
+            if not running[over.caller] and all(each.caller != over.caller for each in waiting):
+                served.pop(over.caller, None)
+        return starts
+
+    def _expected(self, turn: _Turn) -> float | None:
+        """Seconds that a call holds its slot; None: nothing is known of any."""
+        return self._held_seconds if turn.hold is None else turn.hold
+
+    def _end(self, turn: _Turn, now: float) -> float:
+        """When a call that runs is expected to give its slot back.
+
+        One that takes longer than expected is expected to take as much longer again, and no longer than it
+        may; one of which nothing is known may end at any moment.
+        """
+        held = self._expected(turn)
+        if held is None or turn.gone():
+            return now
+        expected = turn.since + held
+        return max(now, min(expected if expected >= now else 2.0 * now - expected, turn.ends))
 
     def _too_many(self) -> OverloadedError:
         message = f"{self.running} calls are running and {len(self._waiting)} wait, the most allowed"
@@ -234,7 +287,8 @@ class Admission:
 
     def _release(self, turn: _Turn, held_seconds: float | None = None) -> None:
         if held_seconds is not None:
-            self._held_seconds = _MEMORY * self._held_seconds + (1 - _MEMORY) * held_seconds
+            before = held_seconds if self._held_seconds is None else self._held_seconds
+            self._held_seconds = _MEMORY * before + (1 - _MEMORY) * held_seconds
             self._note(turn.kind, held_seconds)
         self._turns.discard(turn)
         self._running[turn.caller] -= 1
@@ -254,16 +308,6 @@ class Admission:
         self._work.move_to_end(kind)
         if len(self._work) > _KINDS:
             self._work.popitem(last=False)
-
-
-def _end(turn: _Turn, now: float) -> float:
-    """When a call that runs is expected to give its slot back; at its very end where it takes longer."""
-    if turn.gone():
-        return now
-    expected = turn.ends if turn.hold is None else min(turn.since + turn.hold, turn.ends)
-    if expected >= now:
-        return expected
-    return now if math.isinf(turn.ends) else max(now, turn.ends)
 
 
 class Slot:
