@@ -32,7 +32,16 @@ from gangplan.service.security.exposure import refuse_exposure
 from gangplan.service.security.guard import GuardInterceptor
 from gangplan.service.security.rates import Rate, Rates
 from gangplan.service.security.scopes import SCOPES, Scope
-from gangplan.v1 import placement_service_pb2, planning_service_pb2, session_service_pb2
+from gangplan.service.wire import write_round
+from gangplan.v1 import (
+    placement_service_pb2,
+    placement_service_pb2_grpc,
+    planning_service_pb2,
+    round_pb2,
+    session_pb2,
+    session_service_pb2,
+    session_service_pb2_grpc,
+)
 
 TOKENS = {scope: f"token-of-{scope.value}" for scope in Scope}
 FILES = (placement_service_pb2, session_service_pb2, planning_service_pb2)
@@ -140,6 +149,68 @@ async def test_a_token_of_each_scope_on_every_method(serving: Any, instant: Any,
         for scope in Scope:
             got = await told(channel, "/gangplan.v1.PlacementService/Nothing", TOKENS[scope])
             assert got[0] == "UNIMPLEMENTED"
+
+
+async def test_a_session_is_there_for_who_opened_it_and_for_admin(
+    serving: Any, instant: Any, tmp_path: Path, make_round: Any
+) -> None:
+    """Another caller with a token hears what is said of a session that never was, and changes nothing."""
+    path = tmp_path / "callers.yaml"
+    scopes = {"mine": "plan", "other": "plan", "board": "read", "boss": "admin"}
+    write_callers(
+        path,
+        *({"name": n, "scope": s, "token_sha256": [digest_of(f"of-{n}")]} for n, s in scopes.items()),
+    )
+
+    def proof(name: str) -> tuple[tuple[str, str]]:
+        return (("authorization", f"Bearer of-{name}"),)
+
+    async def seen_by(name: str, method: Any, request: Any) -> str:
+        try:
+            await method(request, metadata=proof(name), timeout=10)
+        except grpc.aio.AioRpcError as error:
+            return error.code().name
+        return "OK"
+
+    async with (
+        serving(instant, callers=path) as server,
+        grpc.aio.insecure_channel(server.address) as channel,
+    ):
+        sessions = session_service_pb2_grpc.SessionServiceStub(channel)
+        placement: Any = placement_service_pb2_grpc.PlacementServiceStub(channel)
+        opening = session_service_pb2.OpenSessionRequest(snapshot=write_round(make_round(jobs=1)))
+        opened = await sessions.OpenSession(iter([opening]), metadata=proof("mine"))
+        name = opened.session.session_id
+        asks: list[tuple[Any, Any]] = [
+            (sessions.GetSession, session_service_pb2.GetSessionRequest(session_id=name)),
+            (
+                sessions.ApplyDelta,
+                session_service_pb2.ApplyDeltaRequest(session_id=name, base_revision=1, validate_only=True),
+            ),
+            (
+                placement.PlanRound,
+                round_pb2.PlanRoundRequest(
+                    session=session_pb2.SessionRound(session_id=name, advisory=True), now=opening.snapshot.now
+                ),
+            ),
+            (
+                sessions.ReportOutcomes,
+                session_service_pb2.ReportOutcomesRequest(
+                    session_id=name, plan_id="p1", now=opening.snapshot.now
+                ),
+            ),
+            (sessions.CloseSession, session_service_pb2.CloseSessionRequest(session_id=name)),
+        ]
+        nowhere = session_service_pb2.GetSessionRequest(session_id="nowhere")
+        unknown = await seen_by("other", sessions.GetSession, nowhere)
+        for method, request in asks:
+            assert await seen_by("other", method, request) == unknown != "OK"
+        assert await seen_by("board", *asks[0]) == unknown
+        for caller in ("mine", "boss"):
+            for method, request in asks[:-1]:
+                assert await seen_by(caller, method, request) == "OK", request
+        assert await seen_by("boss", *asks[-1]) == "OK"
+        assert await seen_by("mine", *asks[0]) == unknown
 
 
 async def test_probes_need_no_token_and_reflection_does(serving: Any, instant: Any, callers: Path) -> None:

@@ -20,7 +20,7 @@ from gangplan.errors import (
 )
 from gangplan.observe.metrics import Metrics
 from gangplan.service.answering import abort
-from gangplan.service.caller import IDENTITY, caller_of
+from gangplan.service.caller import EVERYBODYS, IDENTITY, caller_of
 from gangplan.service.methods import behaviour_of, with_behaviour
 from gangplan.service.security.callers import Caller, CallersFile
 from gangplan.service.security.rates import Rate, Rates
@@ -149,6 +149,7 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
             if known is None:
                 return request
             IDENTITY.set(known.name)
+            EVERYBODYS.set(known.scope.includes(Scope.ADMIN))
             structlog.contextvars.bind_contextvars(caller=known.name)
             if known.max_request_bytes is None:
                 return request

@@ -14,7 +14,7 @@ class Scope(Enum):
     PLAN = "plan"
     """Have rounds planned and judged, and keep sessions."""
     ADMIN = "admin"
-    """Whatever keeps the service busy for long: simulations and sweeps."""
+    """Whatever keeps the service busy for long: simulations and sweeps; and the sessions of others."""
 
     def includes(self, other: Scope) -> bool:
         """Whether who has this scope has ``other`` as well."""

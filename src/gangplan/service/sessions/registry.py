@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from gangplan.errors import OverloadedError, ResyncRequiredError, UnknownSessionError
+from gangplan.service.caller import may_use
 from gangplan.service.sessions.content import Change
 from gangplan.service.sessions.record import Record
 from gangplan.service.sessions.store import Answer, SessionStore
@@ -52,6 +53,9 @@ class _Held:
 
 class Sessions:
     """Every session of a service. May be called from several threads at once.
+
+    A session belongs to the caller that opened it. Where callers prove who they are, it is not there for
+    others, but for those who may use everybody's.
 
     Args:
         store: where they outlive the process.
@@ -121,10 +125,12 @@ class Sessions:
         """A session as it is now; it lives longer for being used.
 
         Raises:
-            UnknownSessionError: there is none, or no longer.
+            UnknownSessionError: there is none, or no longer, or it is another caller's.
             SessionStoreError: it cannot be read now.
         """
         held = self._current(session_id)
+        if not may_use(held.record.caller):
+            raise _unknown(session_id)
         now = self._clock()
         expires_at = now + held.record.time_to_live
         if expires_at - held.expires_at > _TOUCH_SHARE * held.record.time_to_live:
@@ -173,11 +179,12 @@ class Sessions:
         """Forget a session.
 
         Raises:
-            UnknownSessionError: there is none, or no longer.
+            UnknownSessionError: there is none, or no longer, or it is another caller's.
         """
+        self.get(session_id)
         self._forget(session_id)
         if not self._store.delete(session_id):
-            raise UnknownSessionError(f"there is no session {session_id}, or no longer")
+            raise _unknown(session_id)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -192,7 +199,7 @@ class Sessions:
             loaded = None if serial is None else self._store.load(session_id)
             if loaded is None:
                 self._forget(session_id)
-                raise UnknownSessionError(f"there is no session {session_id}, or no longer")
+                raise _unknown(session_id)
             held = self._hold(*loaded)
         if held.expires_at <= self._clock():
             self._forget(session_id)
@@ -212,3 +219,7 @@ class Sessions:
     def _forget(self, session_id: str) -> None:
         with self._lock:
             self._held.pop(session_id, None)
+
+
+def _unknown(session_id: str) -> UnknownSessionError:
+    return UnknownSessionError(f"there is no session {session_id}, or no longer")
