@@ -218,3 +218,15 @@ async def test_who_leaves_as_the_slot_comes_gives_it_on() -> None:
     await asyncio.wait({leaving})
     (await admission.enter(patience=1.0)).release()
     assert (admission.running, admission.waiting) == (0, 0)
+
+
+async def test_a_known_call_waits_behind_one_of_which_nothing_is_known() -> None:
+    """The unknown one may end at any moment: that it may take 60 s says nothing."""
+    admission = Admission(slots=1, queue=2)
+    (await admission.enter(kind="short", left=1.0)).release()  # now it is known to be short
+    unknown = await admission.enter(kind="unknown", left=60.0)
+    waiting = asyncio.ensure_future(admission.enter(kind="short", left=1.0))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    unknown.release()
+    (await waiting).release()
