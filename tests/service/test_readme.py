@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from gangplan.service.launched import address_of
 from gangplan.service.options import ServerOptions
@@ -142,3 +143,20 @@ def test_the_files_to_begin_with_are_there_as_it_says(tmp_path: Path) -> None:
     names = {path.name for path in tmp_path.iterdir()}
     assert names >= {"gangplan.yaml", "Containerfile", "gangplan@.service", "grafana.json", "alerts.yaml"}
     assert all(path.stat().st_size for path in tmp_path.iterdir() if path.is_file())
+
+
+def test_questions_are_answered_with_pages(tmp_path: Path) -> None:
+    """The large examples with less to play."""
+    less = {"scenarios/": f"{README.parent}/scenarios/", "--points 8": "--points 2 --refinements 0"}
+    shell = Shell(tmp_path, less)
+    for line in blocks("Ask what if")[0]:
+        shell.run(line)
+    for page in ("compared.html", "answer.html", "front.html"):
+        assert "</html>" in (tmp_path / page).read_text(encoding="utf-8")
+
+
+def test_the_study_of_a_trace_is_one() -> None:
+    from gangplan.planning.study.schema import Study
+
+    study = Study.model_validate(yaml.safe_load("\n".join(blocks("Ask what if")[2])))
+    assert study.base.trace == "philly.jsonl"
