@@ -74,11 +74,12 @@ def _pictures(document: Mapping[str, Any], first: str, second: str) -> Iterator[
                 label=label,
                 alpha=0.85,
             )
+    at: dict[tuple[float, float], list[str]] = {}
     for _, x, y, name in known:
         if name != "weights":
-            axes.annotate(
-                name, (x / x_unit, y / y_unit), xytext=(4, 3), textcoords="offset points", fontsize=7
-            )
+            at.setdefault((x / x_unit, y / y_unit), []).append(name)
+    for place, names in at.items():
+        axes.annotate(", ".join(names), place, xytext=(4, 3), textcoords="offset points", fontsize=7)
     chosen = document["chosen"]
     if chosen is not None:
         one = tried[chosen]["figures"]
