@@ -27,7 +27,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 async def test_the_example_in_python_runs_as_it_stands() -> None:
-    example, _ = EXAMPLES
+    example, *_ = EXAMPLES
     assert len(example.splitlines()) <= 22
 
     def run(address: str) -> str:
@@ -39,12 +39,15 @@ async def test_the_example_in_python_runs_as_it_stands() -> None:
         return printed.getvalue()
 
     async with Server(ServerOptions(port=0, slots=1)) as server:
-        *actions, last, first, second = (await asyncio.to_thread(run, server.address)).splitlines()
+        printed = (await asyncio.to_thread(run, server.address)).splitlines()
+    *actions, last, first, second, a, b, c, mean = [x for x in printed if not x.endswith(" simulated")]
     assert len(actions) == 2
     assert all(line.startswith("PLACE train-") for line in actions)
     assert last.startswith("OPTIMAL 16.0 [")
     assert first == "2 start, 1 waits"
     assert second == "2 go on, 1 starts"
+    assert [a, b, c] == [f"train-{n} ends after {hours * 3600} s" for n, hours in enumerate((1, 1, 2))]
+    assert mean == "mean 4800.0 s, makespan 7200.0 s"
 
 
 def blocks(heading: str) -> list[list[str]]:
@@ -160,3 +163,12 @@ def test_the_study_of_a_trace_is_one() -> None:
 
     study = Study.model_validate(yaml.safe_load("\n".join(blocks("Ask what if")[2])))
     assert study.base.trace == "philly.jsonl"
+
+
+def test_tuning_for_a_wish_works_as_it_stands(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, {"--points 4": "--points 2 --refinements 0"})
+    (line,) = blocks("Ask what if")[3]
+    said = " ".join(shell.run(line).split())
+    assert said.startswith(
+        "For completion time, mean at its best with finish-time fairness ratio, worst at most 1.500: "
+    )

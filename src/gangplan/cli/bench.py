@@ -23,8 +23,8 @@ _Suite = Annotated[
     str,
     typer.Option(
         help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
-        "faults, churn, service, deltas, "
-        "prototypes, openb, openb-fill, published) or a .toml file.",
+        "faults, churn, service, deltas, durations, histories, policies, policies-full, "
+        "prototypes, openb, openb-fill, published, simulation-speed) or a .toml file.",
         metavar="NAME|FILE",
     ),
 ]
@@ -118,7 +118,7 @@ def run(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder that a suite's instances are read from (openb, openb-fill, published).",
+            help="Folder that a suite's instances are read from (openb, openb-fill, policies, published).",
             metavar="DIR",
         ),
     ] = None,

@@ -196,6 +196,7 @@ def _check_figures(names: tuple[str, ...], others: list[str]) -> None:
 
 
 def _document(said: dict[str, Any], found: Tuned) -> dict[str, Any]:
+    from gangplan.planning.study.figures import FIGURES
     from gangplan.planning.study.questions.words import bounds as in_words
     from gangplan.planning.study.questions.words import figure
     from gangplan.planning.study.schema import Bound
@@ -210,7 +211,7 @@ def _document(said: dict[str, Any], found: Tuned) -> dict[str, Any]:
         if one.name == "weights":
             what = ", ".join(f"{name} {value:g}" for name, value in one.weights.items())
         figures = ", ".join(f"{name} {figure(name, one.figures.get(name))}" for name in said["figures"])
-        wish = f"{said['best']} at its best{' with ' + bounds if bounds else ''}"
+        wish = f"{FIGURES[said['best']].about} at its best{' with ' + bounds if bounds else ''}"
         answer.insert(0, f"For {wish}: {what} ({figures}).")
     return {
         "tune": said,

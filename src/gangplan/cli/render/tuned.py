@@ -12,7 +12,7 @@ from rich.text import Text
 
 def tuned(document: Mapping[str, Any]) -> RenderableType:
     """The choice, the front, and the price of each rule."""
-    from gangplan.planning.study.questions.words import figure
+    from gangplan.planning.study.questions.words import difference, figure
 
     names = document["tune"]["figures"]
     front = _table("on the front", *names, "sets")
@@ -23,17 +23,11 @@ def tuned(document: Mapping[str, Any]) -> RenderableType:
         front.add_row(mark + one["name"], *(figure(name, one["figures"].get(name)) for name in names), sets)
     rules = _table("a rule's price", "delay_gpu_hours", "lost_gpu_hours", "completion_mean")
     for rule in document["rules"]:
-        cells = (_signed(name, rule["price"].get(name)) for name in rule["price"] if name != "deadlines_met")
+        cells = (
+            difference(name, rule["price"].get(name)) for name in rule["price"] if name != "deadlines_met"
+        )
         rules.add_row(rule["name"], *cells)
     return Group(*map(Text, document["answer"]), "", front, "", rules)
-
-
-def _signed(name: str, value: float | None) -> str:
-    from gangplan.planning.study.questions.words import figure
-
-    if value is None:
-        return "-"
-    return f"{'+' if value > 0 else '-' if value < 0 else ''}{figure(name, abs(value))}"
 
 
 def _table(*columns: str) -> Table:

@@ -123,7 +123,7 @@ def _front(document: Mapping[str, Any], names: Sequence[str]) -> Section:
 
 def _rules(document: Mapping[str, Any]) -> Section:
     lines = [
-        [rule["name"], *(_difference(name, rule["price"][name]) for name in rule["price"])]
+        [rule["name"], *(words.difference(name, rule["price"][name]) for name in rule["price"])]
         for rule in document["rules"]
     ]
     columns = (
@@ -131,10 +131,3 @@ def _rules(document: Mapping[str, Any]) -> Section:
     )
     text = "Each rule in force against the same without it: what it adds, or (with a minus) saves."
     return Section("The price of each rule", table(columns, lines), text)
-
-
-def _difference(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    amount = words.figure(name, abs(value)).replace(" %", " points")
-    return amount if value == 0 else f"{'+' if value > 0 else '-'}{amount}"

@@ -13,6 +13,7 @@ from gangplan.errors import InvalidInputError
 from gangplan.planning import study as studies
 from gangplan.planning.study.ask import ask
 from gangplan.planning.study.finished import Finished
+from gangplan.planning.study.questions import words
 from gangplan.planning.study.reader import Given
 from gangplan.planning.study.runners.local import Local
 from gangplan.planning.study.task import Base, Outcome, Task, evaluate, setup_of
@@ -305,3 +306,20 @@ def test_the_schema_knows_every_edit_and_lets_axes_stand_for_values() -> None:
     keys = list(itertools.chain.from_iterable(change["required"] for change in changes))
     assert {"nodes", "add", "lose", "type", "load", "jobs", "policy", "quota"} <= set(keys)
     assert json.dumps(schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("lost_gpu_hours", -0.04, "0.0 h"),
+        ("lost_gpu_hours", -1.24, "-1.2 h"),
+        ("completion_mean", 87.0, "+87s"),
+        ("completion_mean", -0.2, "0s"),
+        ("deadlines_met", 0.0476, "+4.76 points"),
+        ("rho_worst", None, "-"),
+    ],
+)
+def test_a_difference_has_a_sign_while_anything_is_left_of_it(
+    name: str, value: float | None, said: str
+) -> None:
+    assert words.difference(name, value) == said

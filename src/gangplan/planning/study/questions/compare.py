@@ -62,7 +62,5 @@ def _differences(first: Found, second: Found, name: str) -> list[float]:
 
 
 def _said(name: str, difference: float, first: Found, second: Found) -> str:
-    sign = "+" if difference > 0 else "-"
-    amount = words.figure(name, abs(difference)).replace(" %", " points")
     before, after = words.figure(name, first.median(name)), words.figure(name, second.median(name))
-    return f"{FIGURES[name].about} {sign}{amount} ({before} to {after})"
+    return f"{FIGURES[name].about} {words.difference(name, difference)} ({before} to {after})"

@@ -25,6 +25,15 @@ def figure(name: str, value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3f}"
 
 
+def difference(name: str, value: float | None) -> str:
+    """A difference of a figure with its sign, shares in points; without one where nothing is left of it."""
+    if value is None:
+        return "-"
+    amount = figure(name, abs(value)).replace(" %", " points")
+    seen = any(digit in amount for digit in "123456789")
+    return f"{'+' if value > 0 else '-'}{amount}" if seen else amount
+
+
 def time(seconds: float) -> str:
     """``45s``, ``12m``, ``3h05m``, ``2d04h``."""
     if abs(seconds) < 90:

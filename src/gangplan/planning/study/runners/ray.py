@@ -85,9 +85,8 @@ def connected(address: str) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray: Any = importlib.import_module("ray")  # untyped, whether it is there or not
     if not ray.is_initialized():
-        where = {} if address == HERE else {"address": address}
-        try:
-            ray.init(log_to_driver=False, logging_level="ERROR", **where)
+        try:  # without an address it would join the one of RAY_ADDRESS, or the last one started here
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         except (ConnectionError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InvalidInputError(
