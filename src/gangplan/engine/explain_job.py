@@ -72,12 +72,12 @@ def explain_job(
         compile_loops()
         budget = Budget(None)
     known_job(round_, job)
-    instance = build_instance(round_)
-    j = instance.job_index[job]
-    assignment, _ = adopted(Judge(instance, round_facts(round_), budget), plan)
     action = next((one for one in plan.actions if one.job == job and one.placements), None)
     if action is not None:
         return _why_here(round_, plan, action, budget)
+    instance = build_instance(round_)
+    j = instance.job_index[job]
+    assignment, _ = adopted(Judge(instance, round_facts(round_), budget), plan)
     verdict = next(each for each in explain(instance, assignment, finished=finished) if each.job == job)
     changes = _Changes(instance, j, plan, assignment, verdict, budget)
     verdict = replace(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gangplan.domain.plan import TerminationReason
 from gangplan.engine.budget import Budget
+from gangplan.service.call import LEAST_RESERVE_SECONDS
 from gangplan.service.parsed import parsed
 from gangplan.service.wire.read_about_job import (
     read_compute_fair_shares_request,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from gangplan.service.placement import Planner
     from gangplan.v1 import round_pb2
 
-_RESERVE_SECONDS = 0.005
 _PLANNING = 0.5
 """Part of the time in which a plan is made where none is given."""
 
@@ -72,7 +72,7 @@ class AboutJobs:
         with within("round."):
             round_, parameters = self._read(request.round)
         known_job(round_, job)
-        end = self._end(call, parameters.time_budget_seconds) - _RESERVE_SECONDS
+        end = self._end(call, parameters.time_budget_seconds) - LEAST_RESERVE_SECONDS
         finished = False
         if plan is None:
             half = Budget(deadline=call.started + _PLANNING * (end - call.started))
@@ -105,7 +105,7 @@ class AboutJobs:
         job, limit = read_recommend_placements_request(request)
         with within("round."):
             round_, parameters = self._read(request.round)
-        budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - _RESERVE_SECONDS)
+        budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - LEAST_RESERVE_SECONDS)
         found = recommend(round_, job, budget=budget, limit=limit, evictions=not request.without_evictions)
         return write_recommended(job, found)
 

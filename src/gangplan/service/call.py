@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from gangplan.domain.plan import RoundResult, Stage
 from gangplan.engine.runner import Cancellation
 
+LEAST_RESERVE_SECONDS = 0.005
+"""Of a call's time, kept for its answer at least."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

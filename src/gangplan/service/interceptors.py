@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
@@ -17,7 +17,7 @@ from grpc_status import rpc_status
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
 from gangplan.observe.tracing import CallSpan
-from gangplan.service.methods import behaviour_of, with_behaviour
+from gangplan.service.methods import around
 from gangplan.service.status import status_of
 
 REQUEST_ID = "x-request-id"
@@ -52,25 +52,14 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
             return handler  # type: ignore[no-any-return]
         incident = _request_id(handler_call_details)
         metadata = handler_call_details.invocation_metadata or ()
-        behaviour = behaviour_of(handler)
 
-        async def answered(request: Any, context: Any) -> Any:
+        @contextlib.asynccontextmanager
+        async def observed(request: Any, context: Any) -> AsyncIterator[Any]:
             with self._metrics.tracing.call(method, incident, metadata) as span:
                 async with self._observed(method, incident, request, context, span):
-                    return await behaviour(request, context)
+                    yield request
 
-        async def streamed(request: Any, context: Any) -> AsyncIterator[Any]:
-            with self._metrics.tracing.call(method, incident, metadata) as span:
-                async with self._observed(method, incident, request, context, span):
-                    answers = behaviour(request, context)
-                    if not isinstance(answers, AsyncGenerator):
-                        await answers  # refused: there is nothing to stream
-                        return
-                    async with contextlib.aclosing(answers):
-                        async for answer in answers:
-                            yield answer
-
-        return with_behaviour(handler, streamed if handler.response_streaming else answered)
+        return around(handler, observed)
 
     @contextlib.asynccontextmanager
     async def _observed(

@@ -6,7 +6,8 @@ budget: gRPC's own decoding would run on the loop, and answer a broken message w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any
 
 import grpc
@@ -50,6 +51,34 @@ def with_behaviour(handler: Any, behaviour: Behaviour) -> grpc.RpcMethodHandler[
         request_deserializer=handler.request_deserializer,
         response_serializer=handler.response_serializer,
     )
+
+
+def around(
+    handler: Any, enter: Callable[[Any, Any], AbstractAsyncContextManager[Any]]
+) -> grpc.RpcMethodHandler[Any, Any]:
+    """The same handler within something else, from the request until the last answer.
+
+    Args:
+        handler: what is done.
+        enter: takes the request and the context; a context manager of the request to go on with.
+    """
+    behaviour = behaviour_of(handler)
+
+    async def answered(request: Any, context: Any) -> Any:
+        async with enter(request, context) as given:
+            return await behaviour(given, context)
+
+    async def streamed(request: Any, context: Any) -> AsyncIterator[Any]:
+        async with enter(request, context) as given:
+            answers = behaviour(given, context)
+            if not isinstance(answers, AsyncGenerator):
+                await answers  # refused: there is nothing to stream
+                return
+            async with aclosing(answers):
+                async for answer in answers:
+                    yield answer
+
+    return with_behaviour(handler, streamed if handler.response_streaming else answered)
 
 
 def generic_handlers(

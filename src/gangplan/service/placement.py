@@ -15,6 +15,7 @@ from gangplan.errors import InvalidInputError, UnknownProposerError, UnknownSolv
 from gangplan.observe.rounds import note_round
 from gangplan.service.about_jobs import AboutJobs
 from gangplan.service.afterwards import Afterwards
+from gangplan.service.call import LEAST_RESERVE_SECONDS
 from gangplan.service.capture.recorder import Planned, Recorder
 from gangplan.service.options import ServerOptions
 from gangplan.service.parsed import parsed
@@ -67,7 +68,6 @@ _BUILT = (
 _BUILT_OF_PLANNING = ("Simulate", "Sweep")
 _BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession", "CloseSession")
 _DEFAULTS = PlanParameters()
-_LEAST_RESERVE_SECONDS = 0.005
 _CALLERS_FAULT = (InvalidInputError, UnknownProposerError, UnknownSolverError)
 _AROUND_A_ROUND = (
     admission_pb2.CheckAdmissionRequest,
@@ -329,7 +329,7 @@ class Placement:
         now = time.monotonic()
         read_seconds, before = now - began, now - call.started
         # Writing an answer takes an eighth to a quarter of the time in which its request was read.
-        reserve = _LEAST_RESERVE_SECONDS + max(read_seconds / 2, after)
+        reserve = LEAST_RESERVE_SECONDS + max(read_seconds / 2, after)
         budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
         on_stage, on_better = call.on_stage, call.on_better
         try:
@@ -429,7 +429,7 @@ class Placement:
         from gangplan.engine.admit import admit
 
         round_, parameters, job = read_check_admission_request(request)
-        budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - _LEAST_RESERVE_SECONDS)
+        budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - LEAST_RESERVE_SECONDS)
         return write_admission(admit(round_, job, budget=budget, cancellation=call.cancellation))
 
     def parse_what_if(self, request: bytes) -> placement_service_pb2.WhatIfRequest:
@@ -453,7 +453,7 @@ class Placement:
         began = time.monotonic()
         before, after, parameters = read_what_if_request(request)
         whole = self._end(call, parameters.time_budget_seconds) - call.started
-        half = replace(parameters, time_budget_seconds=max(whole / 2, _LEAST_RESERVE_SECONDS))
+        half = replace(parameters, time_budget_seconds=max(whole / 2, LEAST_RESERVE_SECONDS))
         with within("round."):
             without = self._planned(before, half, call, began)
             edited = self._planned(after, parameters, call, time.monotonic())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from gangplan.errors import (
 from gangplan.observe.metrics import Metrics
 from gangplan.service.answering import abort
 from gangplan.service.caller import EVERYBODYS, IDENTITY, caller_of
-from gangplan.service.methods import behaviour_of, with_behaviour
+from gangplan.service.methods import around
 from gangplan.service.security.callers import Caller, CallersFile
 from gangplan.service.security.rates import Rate, Rates
 from gangplan.service.security.scopes import OPEN, Scope, scope_of
@@ -83,21 +83,12 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
                 self._admit(known, method)
         except GangplanError as error:
             return self._refusing(error)
-        behaviour = behaviour_of(handler)
 
-        async def answered(request: Any, context: Any) -> Any:
-            return await behaviour(await self._let_in(known, method, request, context), context)
+        @contextlib.asynccontextmanager
+        async def let_in(request: Any, context: Any) -> AsyncIterator[Any]:
+            yield await self._let_in(known, method, request, context)
 
-        async def streamed(request: Any, context: Any) -> AsyncIterator[Any]:
-            answers = behaviour(await self._let_in(known, method, request, context), context)
-            if not isinstance(answers, AsyncGenerator):
-                await answers  # refused: there is nothing to stream
-                return
-            async with contextlib.aclosing(answers):
-                async for answer in answers:
-                    yield answer
-
-        return with_behaviour(handler, streamed if handler.response_streaming else answered)
+        return around(handler, let_in)
 
     def _is_open(self) -> bool:
         return self._callers is None and not self._certificates
