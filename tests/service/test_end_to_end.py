@@ -151,9 +151,16 @@ def test_a_client_that_gives_up_frees_the_slot_at_once(larger: Round, generated:
         grpc.insecure_channel(service.address) as channel,
         Client(service.address) as client,
     ):
-        call = placement_service_pb2_grpc.PlacementServiceStub(channel).PlanRound.future(request)
-        _until(lambda: _refused(client, generated))
-        call.cancel()
+        plan = placement_service_pb2_grpc.PlacementServiceStub(channel).PlanRound.future
+        calls = [plan(request)]
+
+        def held() -> bool:
+            if calls[-1].done():  # refused: a call that asks whether the slot is held had it
+                calls.append(plan(request))
+            return _refused(client, generated)
+
+        _until(held)
+        calls[-1].cancel()
         began = time.monotonic()
         _until(lambda: not _refused(client, generated))
         assert time.monotonic() - began < 5
