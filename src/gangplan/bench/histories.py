@@ -54,17 +54,22 @@ _SUMS = ("jobs", "unfinished", "rounds", "evictions", "moves", "resizes", "force
 _RATIOS = ("rho", "rho_gavel", "rho_shockwave", "rho_shockwave_themis", "rho_sia")
 
 
+def telling_of(run: Run) -> Telling:
+    """What a run's policy is told: its options ``told`` and ``noise``."""
+    return Telling(
+        Told(run.options.get("told", Told.EXACT.value)),
+        noise=float(run.options.get("noise", 0.3)),
+        seed=run.seed,
+    )
+
+
 def measure(run: Run) -> Row:
     """The row of a run.
 
     Raises:
         InvalidInputError: there is no such history or policy.
     """
-    telling = Telling(
-        Told(run.options.get("told", Told.EXACT.value)),
-        noise=float(run.options.get("noise", 0.3)),
-        seed=run.seed,
-    )
+    telling = telling_of(run)
     settings = Settings(telling, int(run.options.get("rounds", MOST_ROUNDS)))
     how = policies.How(
         pipeline="greedy" if run.options.get("steps") == "greedy" else "full",

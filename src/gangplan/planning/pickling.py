@@ -1,6 +1,6 @@
 """Read-only mappings, which our types have as defaults, on their way to other processes.
 
-pickle cannot write them by itself; whoever sends rounds to another process imports this module first.
+pickle cannot write them by itself; whoever sends rounds to another process calls :func:`enable` first.
 """
 
 from __future__ import annotations

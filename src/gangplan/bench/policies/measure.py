@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.bench import machine
+from gangplan.bench.histories import telling_of
 from gangplan.bench.policies.workloads import workload
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.domain.plan import Plan, RoundResult
@@ -28,7 +29,7 @@ from gangplan.planning.policies import RoundPolicy
 from gangplan.planning.policies.protocol import Steady
 from gangplan.planning.rounds.history import History
 from gangplan.planning.rounds.loop import Settings, play
-from gangplan.planning.rounds.told import Telling, Told
+from gangplan.planning.rounds.told import Told
 
 MOST_ROUNDS = 100_000
 
@@ -68,11 +69,7 @@ def measure(run: Run) -> Row:
     Raises:
         InvalidInputError: there is no such workload or policy.
     """
-    telling = Telling(
-        Told(run.options.get("told", Told.EXACT.value)),
-        noise=float(run.options.get("noise", 0.3)),
-        seed=run.seed,
-    )
+    telling = telling_of(run)
     name, _, _ = run.instance.rpartition("/seed")
     found = workload(name, Path(run.source))
     history = _some(found.history, float(run.options.get("drop", 0.0)), run.seed)

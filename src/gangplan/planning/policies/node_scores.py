@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from gangplan.domain.plan import Plan
+from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
 from gangplan.model.instance.instance import Instance, build_instance
 from gangplan.model.packing.assignment import Assignment, Placed
@@ -35,6 +36,29 @@ class Typical:
 Score = Callable[[IntArray, IntArray, IntArray, Typical], FloatArray]
 """Scores, most is best, shape (nodes,), of what is free on nodes with room, before, shape (nodes, 3), what a
 task takes of it, shape (3,), what the nodes have in all, shape (nodes, 3), and the typical tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByScore:
+    """A policy that serves by score.
+
+    Attributes:
+        name: of the policy.
+        score: of nodes.
+    """
+
+    name: str
+    score: Score
+
+    def decide(self, round_: Round, before: RoundResult | None) -> Plan:
+        """See :meth:`RoundPolicy.decide`."""
+        del before
+        return serve_by_score(round_, self.score)
+
+    def steady_until(self, round_: Round) -> float:
+        """For ever: nobody is stopped."""
+        del round_
+        return math.inf
 
 
 def serve_by_score(round_: Round, score: Score) -> Plan:

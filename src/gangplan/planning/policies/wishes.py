@@ -326,8 +326,3 @@ def wish_as_asked(instance: Instance, jobs: Iterable[int]) -> list[Wish]:
         if ways or j in instance.placements:
             found.append(Wish(j, ways))
     return found
-
-
-def running_first(instance: Instance, jobs: Collection[int]) -> list[int]:
-    """The jobs, those that run first, otherwise in the order of their names."""
-    return sorted(jobs, key=lambda j: (j not in instance.placements, j))

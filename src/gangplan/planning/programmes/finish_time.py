@@ -22,6 +22,7 @@ import numpy as np
 from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program, Solution, SolveStatus
+from gangplan.planning.programmes.rows_of_shares import rows_of_shares
 
 TOLERANCE = 1e-3
 """Relative width of the last interval."""
@@ -80,24 +81,15 @@ def formulate(shares: TimeShares, rho: float, *, conserve: bool) -> Program | No
         return None
     needed = shares.left / within
     every = np.arange(jobs * types)
-    job, type_ = np.divmod(every, types)
     scale = shares.throughput / shares.fair_rate[:, None]
-    one, capacity, fast = Rows(), Rows(), Rows()
-    one.add_grouped(job, every, np.ones(len(every)), np.ones(jobs), np.full(jobs, -np.inf))
-    capacity.add_grouped(
-        type_,
-        every,
-        shares.gang[job].astype(np.float64),
-        shares.devices.astype(np.float64),
-        np.full(types, -np.inf),
-    )
-    fast.add_grouped(job, every, scale.ravel(), np.full(jobs, np.inf), needed / shares.fair_rate)
+    fast = Rows()
+    fast.add_grouped(every // types, every, scale.ravel(), np.full(jobs, np.inf), needed / shares.fair_rate)
     return assemble(
         objective=scale.ravel() * float(conserve),
         lower=np.zeros(len(every)),
         upper=np.ones(len(every)),
         integer=np.zeros(len(every), dtype=np.bool_),
-        families={"whole_time": one, "type_capacity": capacity, "finish_in_time": fast},
+        families=rows_of_shares(shares.gang, shares.devices) | {"finish_in_time": fast},
     )
 
 

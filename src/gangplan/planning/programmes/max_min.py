@@ -20,6 +20,7 @@ import numpy as np
 from gangplan.model.formulation.assemble import assemble
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program, Solution
+from gangplan.planning.programmes.rows_of_shares import rows_of_shares
 
 _SLACK = 1e-6
 """By how much, relatively, the second programme may fall below the first one's optimum."""
@@ -34,21 +35,11 @@ def formulate(scaled: FloatArray, gang: IntArray, devices: IntArray, floor: floa
         devices: shape (types,).
         floor: least z; given, the sum is maximised, and there is no column for z.
     """
-    jobs, types = scaled.shape
-    every = np.arange(jobs * types)
-    job, type_ = np.divmod(every, types)
+    types = scaled.shape[1]
     value = (scaled * gang[:, None]).ravel()
-    one, capacity, worst = Rows(), Rows(), Rows()
-    one.add_grouped(job, every, np.ones(len(every)), np.ones(jobs), np.full(jobs, -np.inf))
-    capacity.add_grouped(
-        type_,
-        every,
-        gang[job].astype(np.float64),
-        devices.astype(np.float64),
-        np.full(types, -np.inf),
-    )
+    worst = Rows()
     some = np.flatnonzero((scaled > 0).any(axis=1)).tolist()
-    z = len(every)
+    z = scaled.size
     for i in some:
         entries = [(int(i * types + t), float(value[i * types + t])) for t in range(types)]
         worst.add([*entries, (z, -1.0)] if floor is None else entries, lower=floor or 0.0)
@@ -59,7 +50,7 @@ def formulate(scaled: FloatArray, gang: IntArray, devices: IntArray, floor: floa
         lower=np.zeros(z + len(extra)),
         upper=np.append(usable, extra),
         integer=np.zeros(z + len(extra), dtype=np.bool_),
-        families={"whole_time": one, "type_capacity": capacity, "worst": worst},
+        families=rows_of_shares(gang, devices) | {"worst": worst},
     )
 
 

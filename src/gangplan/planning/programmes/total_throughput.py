@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from gangplan.model.formulation.assemble import assemble
-from gangplan.model.formulation.rows import Rows
 from gangplan.model.program import FloatArray, IntArray, Program
+from gangplan.planning.programmes.rows_of_shares import rows_of_shares
 
 
 def formulate(throughput: FloatArray, gang: IntArray, devices: IntArray) -> Program:
@@ -26,23 +26,11 @@ def formulate(throughput: FloatArray, gang: IntArray, devices: IntArray) -> Prog
         gang: shape (jobs,), devices of each.
         devices: shape (types,).
     """
-    jobs, types = throughput.shape
-    every = np.arange(jobs * types)
-    job, type_ = np.divmod(every, types)
-    one, capacity = Rows(), Rows()
-    one.add_grouped(job, every, np.ones(len(every)), np.ones(jobs), np.full(jobs, -np.inf))
-    capacity.add_grouped(
-        type_,
-        every,
-        gang[job].astype(np.float64),
-        devices.astype(np.float64),
-        np.full(types, -np.inf),
-    )
     largest = float(throughput.max(initial=0.0)) or 1.0
     return assemble(
         objective=throughput.ravel() / largest,
-        lower=np.zeros(len(every)),
+        lower=np.zeros(throughput.size),
         upper=(throughput.ravel() > 0).astype(np.float64),
-        integer=np.zeros(len(every), dtype=np.bool_),
-        families={"whole_time": one, "type_capacity": capacity},
+        integer=np.zeros(throughput.size, dtype=np.bool_),
+        families=rows_of_shares(gang, devices),
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from gangplan.bench.formulations.peers import crowd
 from gangplan.bench.formulations.peers.profiles import CLUSTERS, NODE_DEVICES
+from gangplan.model.program import FloatArray, IntArray
 from gangplan.planning.programmes.chronus import Leases
 from gangplan.planning.programmes.finish_time import TimeShares
 from gangplan.planning.programmes.shockwave import ROUNDS, Epochs
@@ -85,19 +86,25 @@ def finish_time(jobs: int, seed: int) -> tuple[TimeShares, str]:
     return TimeShares(throughput, gang, shares.devices, shares.elapsed, shares.left, isolated), source
 
 
+def _gangs_and_rates(
+    jobs: int, seed: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray, FloatArray, str]:
+    """Gangs on one `dgx-ext` node: devices, rate, the rate of one device, and where the profiles are from."""
+    known, source = crowd.profiles(seed)
+    applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
+    sizes = sorted(crowd.GANGS)
+    wanted = [crowd.Configuration("dgx-ext", 1, size) for size in sizes]
+    goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
+    return gang, goodput[np.arange(jobs), np.searchsorted(sizes, gang)], goodput[:, 0], source
+
+
 def shockwave(jobs: int, devices: int, seed: int) -> tuple[Epochs, str]:
     """``jobs`` jobs on ``devices``, at least 8 of them; and where the profiles are from.
 
     The promised finish leaves room for a plan in which jobs take turns, so that the fairness rows can be met.
     """
     rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
-    applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
-    sizes = sorted(crowd.GANGS)
-    wanted = [crowd.Configuration("dgx-ext", 1, size) for size in sizes]
-    goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
-    rate = goodput[np.arange(jobs), np.searchsorted(sizes, gang)]
-    first = goodput[:, 0]
+    gang, rate, first, source = _gangs_and_rates(jobs, seed, rng)
     epochs = rng.integers(5, 60, size=jobs).astype(np.float64)
     rounds_alone = 10 ** rng.uniform(0.8, 2.2, size=jobs)
     epoch_rounds = rounds_alone * first / rate / epochs
@@ -117,12 +124,8 @@ def chronus(jobs: int, leases: int, seed: int) -> tuple[Leases, str]:
     the planted end, so that there is a solution; the hard one is anywhere from what the job needs at least.
     """
     rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
-    applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
-    sizes = sorted(crowd.GANGS)
-    wanted = [crowd.Configuration("dgx-ext", 1, size) for size in sizes]
-    goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
-    faster = goodput[np.arange(jobs), np.searchsorted(sizes, gang)] / goodput[:, 0]
+    gang, rate, first, source = _gangs_and_rates(jobs, seed, rng)
+    faster = rate / first
     alone = rng.lognormal(1.6, 0.8, size=jobs) * np.sqrt(gang)
     need = np.clip(np.round(alone / faster).astype(np.int64), 1, leases // 2)
     devices = max(int(gang.max()), int(np.ceil((gang * need).sum() / _LOAD / leases)))
