@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import pytest
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
-from gangplan.domain.job import Component, Gate, Job, Running, TaskGroup, TaskPlacement
+from gangplan.domain.job import Component, Gate, Interactive, Job, Running, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError, InvalidInputError, ScenarioError
 from gangplan.planning import histories, policies
-from gangplan.planning.metrics import jain, job_reports, measure, percentile
+from gangplan.planning.metrics import TimeToStart, jain, job_reports, measure, percentile
 from gangplan.planning.predict.predictor import Predictor, Ran
 from gangplan.planning.predict.traits import traits_of
 from gangplan.planning.rounds.history import Arrival, Failure, History
@@ -440,3 +440,14 @@ def test_fragmentation_is_what_is_free_and_too_small_by_hand() -> None:
     assert figures.fragmentation == pytest.approx(1 / 8)
     assert figures.cost_micros == pytest.approx(3 * 900 / 3600 * 2 + 4 * 300 / 3600 * 4)
     assert measure(by(a_history(a_job()))).cost_micros is None
+
+
+def test_interactive_jobs_start_in_time_or_not() -> None:
+    def shell(name: str, at: float) -> Arrival:
+        arrival = a_job(name, at=at, seconds=600.0)
+        return replace(arrival, job=replace(arrival.job, interactive=Interactive(start_within_seconds=D)))
+
+    played = play(a_history(shell("a", 0.0), shell("b", 0.0), a_job("c")), policies.make("fifo"))
+    soon = measure(played).time_to_start
+    assert soon == TimeToStart(jobs=2, started=2, in_time=1, mean_seconds=300.0)
+    assert measure(play(a_history(a_job()), policies.make("fifo"))).time_to_start is None

@@ -44,6 +44,9 @@ def _figures(metrics: Metrics) -> Table:
         table.add_row("started after estimate mean, off by mean, p90", ", ".join(map(_time, errors)))
     if told.promised:
         table.add_row("promised starts kept", f"{told.kept} of {told.promised}")
+    soon = metrics.time_to_start
+    if soon is not None:
+        table.add_row("interactive jobs started in time", f"{soon.in_time} of {soon.jobs}")
     largest = _times(metrics, "largest_queueing_mean", "largest_queueing_worst")
     table.add_row("largest gangs to first start mean, worst", largest)
     for kind, found in metrics.deadlines.items():
