@@ -494,17 +494,22 @@ def _block_pools(
         [[admits(nodes.nodes[pools.members[p][0]], group) for p in range(pools.count)] for group in filters],
         dtype=np.bool_,
     ).reshape(len(filters), pools.count)
+    served: dict[tuple[int, ...], BoolArray] = {}
     for b, block in enumerate(blocks):
-        ok = passes[list(block.filters)].all(axis=0)
+        ok = passes[block.filters[0]] if len(block.filters) == 1 else passes[list(block.filters)].all(axis=0)
         if block.types:
-            ok &= np.isin(pools.type_of, block.types)
+            if block.types not in served:
+                served[block.types] = np.isin(pools.type_of, block.types)
+            ok = ok & served[block.types]
         if block.built_in:
-            ok &= pools.built_in == block.built_in
+            ok = ok & (pools.built_in == block.built_in)
         if block.demand[0] % nodes.parts:
-            ok &= pools.exact
-        copies = np.full(pools.count, np.iinfo(np.int64).max, dtype=np.int64)
-        for r, amount in enumerate(block.demand):
-            if amount:
-                copies = np.minimum(copies, pools.capacity[:, r] // amount)
-        fits[b] = np.where(ok, copies, 0)
+            ok = ok & pools.exact
+        fits[b] = ok
+    demand = np.array([block.demand for block in blocks], dtype=np.int64).reshape(len(blocks), -1)
+    copies = np.full(fits.shape, np.iinfo(np.int64).max, dtype=np.int64)
+    for r, amount in enumerate(demand.T):
+        asked = np.flatnonzero(amount)
+        copies[asked] = np.minimum(copies[asked], pools.capacity[:, r] // amount[asked, None])
+    fits *= copies
     return fits

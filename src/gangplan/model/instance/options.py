@@ -112,18 +112,18 @@ def choice_options(
     component: Component, choice: Choice, site: Site, filters: Sequence[int], *, required: int, preferred: int
 ) -> Iterator[Option]:
     """The options of one choice at every scope from ``required`` inwards."""
+    devices = sum(c * task_vector(g, site.parts)[0] for c, g in _pairs(component, choice))
+    by_type = devices_by_type(component, choice, site.parts)
+    several = None
     for scope in site.levels:
         if scope < required:
             continue
-        for demands in _demands(component, site, choice, filters, on_one_node=scope == site.scopes - 1):
-            yield Option(
-                counts=choice.counts,
-                scope=scope,
-                demands=demands,
-                devices=sum(c * task_vector(g, site.parts)[0] for c, g in _pairs(component, choice)),
-                devices_by_type=devices_by_type(component, choice, site.parts),
-                wider_than_preferred=scope < preferred,
-            )
+        if scope == site.scopes - 1:
+            found = _on_one_node(component, choice, filters, site.parts)
+        else:
+            found = several = _demands(component, site, choice, filters) if several is None else several
+        for demands in found:
+            yield Option(choice.counts, scope, demands, devices, by_type, scope < preferred)
 
 
 def contains(wide: Option, narrow: Option, component: Component, site: Site) -> bool:
@@ -132,15 +132,19 @@ def contains(wide: Option, narrow: Option, component: Component, site: Site) -> 
     A wider scope with the same demands contains every placement of a narrower one, where every node has a
     domain of it; with freely split groups it also contains the placement on one node.
     """
-    if wide.scope >= narrow.scope:
+    if wide.scope >= narrow.scope or wide.scope not in site.everywhere:
         return False
-    free = all(g.split is TaskSplit.FREE or not g.devices_per_task for g in component.task_groups)
     return (
-        wide.scope in site.everywhere
-        and wide.counts == narrow.counts
+        wide.counts == narrow.counts
         and wide.devices_by_type == narrow.devices_by_type
-        and (wide.demands == narrow.demands or (free and len(narrow.demands) == 1))
         and wide.wider_than_preferred == narrow.wider_than_preferred
+        and (
+            wide.demands == narrow.demands
+            or (
+                len(narrow.demands) == 1
+                and all(g.split is TaskSplit.FREE or not g.devices_per_task for g in component.task_groups)
+            )
+        )
     )
 
 
@@ -183,24 +187,26 @@ def _pairs(component: Component, choice: Choice) -> Iterator[tuple[int, TaskGrou
     return zip(choice.counts, component.task_groups, strict=True)
 
 
+def _on_one_node(
+    component: Component, choice: Choice, filters: Sequence[int], parts: int
+) -> list[tuple[Demand, ...]]:
+    """One block of all tasks; none for tasks on several types."""
+    types = tuple(sorted({t for t in choice.types if t != CPU_ONLY}))
+    if len(types) > 1:
+        return []
+    return [(_block(component.task_groups, choice.counts, types, 0, filters, 1, parts),)]
+
+
 def _demands(
-    component: Component, site: Site, choice: Choice, filters: Sequence[int], *, on_one_node: bool
-) -> Iterator[tuple[Demand, ...]]:
-    """Ways to cut the tasks into blocks: one block on one node, else blocks group by group."""
+    component: Component, site: Site, choice: Choice, filters: Sequence[int]
+) -> list[tuple[Demand, ...]]:
+    """Ways to cut the tasks into several blocks, group by group; the same at every scope."""
     groups = component.task_groups
-    if on_one_node:
-        device_types = {t for t in choice.types if t != CPU_ONLY}
-        if len(device_types) <= 1:
-            types = tuple(sorted(device_types))
-            yield (_block(groups, choice.counts, types, 0, filters, 1, site.parts),)
-        return
     ways = [
         list(_group_demands(g, groups, choice.counts[g], choice.types[g], filters, site))
         for g in range(len(groups))
     ]
-    for demands in itertools.product(*ways):
-        if sum(d.multiplicity for d in demands) > 1:
-            yield demands
+    return [demands for demands in itertools.product(*ways) if sum(d.multiplicity for d in demands) > 1]
 
 
 def _group_demands(

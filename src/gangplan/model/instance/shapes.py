@@ -16,6 +16,7 @@ import numpy as np
 from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup, TaskSplit
 from gangplan.model.instance.options import (
     Choice,
+    Demand,
     Option,
     Site,
     choice_options,
@@ -72,7 +73,7 @@ class _Structure:
         options: their options.
         choice: shape (options,), the choice of each.
         scope: shape (options,).
-        contained: pairs (narrow, wide) of options.
+        contained: shape (pairs, 2), the narrow and the wide option of each pair.
         mergeable: sets of options that differ in the type only.
         isolated: choices on catalogued types, for the fair self.
     """
@@ -82,7 +83,7 @@ class _Structure:
     options: tuple[Option, ...]
     choice: IntArray
     scope: IntArray
-    contained: tuple[tuple[int, int], ...]
+    contained: IntArray
     mergeable: tuple[tuple[int, ...], ...]
     isolated: tuple[Choice, ...]
 
@@ -229,13 +230,16 @@ def _structure(component: Component, filters: tuple[int, ...], speeds: Speeds, s
         options=tuple(options),
         choice=np.array(choice, dtype=np.int64),
         scope=np.array([option.scope for option in options], dtype=np.int64),
-        contained=tuple(
-            (narrow, wide)
-            for members in by_choice.values()
-            for narrow in members
-            for wide in members
-            if contains(options[wide], options[narrow], component, site)
-        ),
+        contained=np.array(
+            [
+                (narrow, wide)
+                for members in by_choice.values()
+                for narrow in members
+                for wide in members
+                if contains(options[wide], options[narrow], component, site)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 2),
         mergeable=tuple(tuple(members) for members in alike.values() if len(members) > 1),
         isolated=_isolated(component, speeds),
     )
@@ -320,9 +324,12 @@ def _rows(
     apart = _apart(by_choice, structure, site.levels)
     alive = relative > 0.0
     keep = alive.copy()
-    for narrow, wide in structure.contained:
+    if len(structure.contained):
+        narrow, wide = structure.contained.T
         same = alive[:, wide] & (relative[:, wide] == relative[:, narrow])
-        keep[:, narrow] &= ~(same & ((apart[:, wide] & ~apart[:, narrow]) == 0))
+        same &= (apart[:, wide] & ~apart[:, narrow]) == 0
+        row, pair = np.nonzero(same)
+        keep[row, narrow[pair]] = False
     index = register.add(structure, apart, keep)
     together = _merge(structure, relative, keep, index, register)
     row, option = np.nonzero(keep)
@@ -373,21 +380,28 @@ class _Register:
     """Distinct options of all structures."""
 
     def __init__(self) -> None:
-        self._index: dict[Option, int] = {}
+        self._index: dict[object, int] = {}
+        self._options: list[Option] = []
+        self._demands: dict[tuple[Demand, ...], tuple[Demand, ...]] = {}
+        self._seen: dict[int, tuple[tuple[Demand, ...], tuple[Demand, ...]]] = {}
+        """By identity: demands, beside which they stay alive, and the first ones that are equal."""
         self._merged: dict[tuple[Option, ...], int] = {}
 
     @property
     def options(self) -> tuple[Option, ...]:
-        return tuple(self._index)
+        return tuple(self._options)
 
     def add(self, structure: _Structure, apart: IntArray, keep: BoolArray) -> IntArray:
         """Index of every kept option, shape (rows, options); -1 elsewhere."""
         index = np.full(apart.shape, -1, dtype=np.int64)
-        for o, option in enumerate(structure.options):
-            rows = np.flatnonzero(keep[:, o])
-            for mask in sorted(set(apart[rows, o].tolist())):
-                scopes = tuple([s for s in range(mask.bit_length()) if mask >> s & 1])
-                index[rows[apart[rows, o] == mask], o] = self._number(replace(option, apart=scopes))
+        row, option = np.nonzero(keep)
+        scopes = int(apart.max(initial=0)).bit_length()
+        found, which = np.unique((option << scopes) | apart[row, option], return_inverse=True)
+        numbers = [
+            self._number(structure.options[code >> scopes], code & ((1 << scopes) - 1))
+            for code in found.tolist()
+        ]
+        index[row, option] = np.array(numbers, dtype=np.int64)[which]
         return index
 
     def merged(self, structure: _Structure, members: tuple[int, ...]) -> int:
@@ -396,8 +410,30 @@ class _Register:
             self._merged[options] = self._number(merged(options))
         return self._merged[options]
 
-    def _number(self, option: Option) -> int:
-        return self._index.setdefault(option, len(self._index))
+    def _number(self, option: Option, mask: int = 0) -> int:
+        """Number of the option that lies apart at the scopes in ``mask``.
+
+        Demands take long to hash and to compare: each is looked at once, and known by its identity then.
+        """
+        seen = self._seen.get(id(option.demands))
+        if seen is None:
+            first = self._demands.setdefault(option.demands, option.demands)
+            seen = self._seen[id(option.demands)] = option.demands, first
+        demands = seen[1]
+        key = (
+            id(demands),
+            option.counts,
+            option.scope,
+            option.devices,
+            option.devices_by_type,
+            option.wider_than_preferred,
+            mask,
+        )
+        number = self._index.setdefault(key, len(self._options))
+        if number == len(self._options):
+            scopes = tuple([s for s in range(mask.bit_length()) if mask >> s & 1])
+            self._options.append(replace(option, demands=demands, apart=scopes))
+        return number
 
 
 def _fair_rates(
