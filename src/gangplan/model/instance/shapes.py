@@ -132,11 +132,17 @@ def build_shapes(
             rows.setdefault(tuple([g.profile for g in components[j].task_groups]), len(rows)) for j in jobs
         ]
         curves = _curves(structure, list(rows), speeds)
-        row, option, relative, throughput, everywhere = _rows(structure, curves, speeds, site, register)
+        by_choice = _relative(structure, curves, structure.choices, len(speeds.scopes))
+        alone = by_choice
+        if structure.isolated != structure.choices:
+            alone = _relative(structure, curves, structure.isolated, len(speeds.scopes))
+        row, option, relative, throughput, everywhere = _rows(structure, curves, by_choice, site, register)
         entries.append((row + shapes, option, relative, throughput, everywhere))
         shape_of_job[jobs] = np.array(row_of) + shapes
         reference[jobs] = _work_rate(structure, curves)[row_of if curves.reference else 0]
-        fair_rate[jobs] = _fair_rates(structure, curves, speeds, np.array(row_of), shares[jobs], fleet)
+        fair_rate[jobs] = _fair_rates(
+            structure, curves, alone[:, :, -1], np.array(row_of), shares[jobs], fleet
+        )
         shapes += len(rows)
     parts = zip(_no_entries(len(speeds.scopes)), *entries, strict=True)
     row, option, relative, throughput, everywhere = (np.concatenate(part) for part in parts)
@@ -313,13 +319,14 @@ def _work_rate(structure: _Structure, curves: _Curves) -> FloatArray:
 
 
 def _rows(
-    structure: _Structure, curves: _Curves, speeds: Speeds, site: Site, register: _Register
+    structure: _Structure, curves: _Curves, by_choice: FloatArray, site: Site, register: _Register
 ) -> _Entries:
-    """Row, option, relative throughput and throughput of every option that is worth keeping."""
-    scopes = len(speeds.scopes)
+    """Row, option, relative throughput and throughput of every option that is worth keeping.
+
+    ``by_choice`` is the relative throughput of all choices, shape (rows, choices, scopes).
+    """
     if not structure.options:
-        return _no_entries(scopes)
-    by_choice = _relative(structure, curves, structure.choices, scopes)
+        return _no_entries(by_choice.shape[2])
     relative = by_choice[:, structure.choice, structure.scope]
     apart = _apart(by_choice, structure, site.levels)
     alive = relative > 0.0
@@ -439,15 +446,17 @@ class _Register:
 def _fair_rates(
     structure: _Structure,
     curves: _Curves,
-    speeds: Speeds,
+    packed: FloatArray,
     row_of: IntArray,
     shares: FloatArray,
     fleet: Mapping[int, int],
 ) -> FloatArray:
-    """x_iso, shape (jobs,): the best way to run on its share, time-shared if that is too small."""
+    """x_iso, shape (jobs,): the best way to run on its share, time-shared if that is too small.
+
+    ``packed`` is the relative throughput of the isolated choices on one node, shape (rows, choices).
+    """
     if not structure.isolated:
         return np.zeros(len(row_of))
-    packed = _relative(structure, curves, structure.isolated, len(speeds.scopes))[:, :, -1]
     rate = packed * _work_rate(structure, curves)[:, None]
     most = np.array([_share_needed(structure.component, c, fleet) for c in structure.isolated])
     fraction = np.minimum(1.0, most[None, :] * shares[:, None])

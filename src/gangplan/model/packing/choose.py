@@ -180,6 +180,8 @@ def place_in_order(
 ) -> tuple[int, IntArray, IntArray, IntArray]:
     """Place the options ``ahead`` from ``at`` on, up to the next open one that is no single block.
 
+    An option for which no member of its class is left, or whose quotas allow none, is passed over.
+
     Args:
         free: what is free; changed.
         quota: shape (queues, types + 1), what each queue may still take; changed.
@@ -203,13 +205,6 @@ def place_in_order(
         k = ahead[at]
         o, c = blocks.option[k], blocks.class_of[k]
         if crowd.left[c] > 0 and crowd.open[o]:
-            block = blocks.block_of[o]
-            if block < 0:
-                break
-            if found + crowd.left[c] > len(options):
-                longer = 2 * (found + crowd.left[c])
-                options, places = _longer(options, longer), _longer(places, longer)
-                numbers = _longer(numbers, longer)
             most = crowd.left[c]
             q = blocks.queue_of[c]
             begin = blocks.chain_start[q] if q >= 0 else 0
@@ -218,24 +213,33 @@ def place_in_order(
                 for t in range(blocks.devices.shape[1]):
                     if blocks.devices[o, t] > 0:
                         most = min(most, max(0, quota[blocks.chain[i], t]) // blocks.devices[o, t])
-            if most > 0:
-                number = 0
-                while number < most:
-                    node = best_node(rankings, nodes, block, best)
-                    if node < 0:
-                        break
-                    members = min(_copies(free[node], blocks.demand[block], _ANY), most - number)
-                    free[node] -= blocks.demand[block] * members
-                    rank_again(rankings, nodes, node, best)
-                    options[found], places[found], numbers[found] = k, node, members
-                    number += members
-                    found += 1
-                for i in range(begin, end):
-                    for t in range(blocks.devices.shape[1]):
-                        quota[blocks.chain[i], t] -= blocks.devices[o, t] * number
-                crowd.left[c] -= number
-                if number < most:
-                    crowd.open[o] = False
+            if most <= 0:
+                at += 1
+                continue
+            block = blocks.block_of[o]
+            if block < 0:
+                break
+            if found + crowd.left[c] > len(options):
+                longer = 2 * (found + crowd.left[c])
+                options, places = _longer(options, longer), _longer(places, longer)
+                numbers = _longer(numbers, longer)
+            number = 0
+            while number < most:
+                node = best_node(rankings, nodes, block, best)
+                if node < 0:
+                    break
+                members = min(_copies(free[node], blocks.demand[block], _ANY), most - number)
+                free[node] -= blocks.demand[block] * members
+                rank_again(rankings, nodes, node, best)
+                options[found], places[found], numbers[found] = k, node, members
+                number += members
+                found += 1
+            for i in range(begin, end):
+                for t in range(blocks.devices.shape[1]):
+                    quota[blocks.chain[i], t] -= blocks.devices[o, t] * number
+            crowd.left[c] -= number
+            if number < most:
+                crowd.open[o] = False
         at += 1
     return at, options[:found], places[:found], numbers[:found]
 
