@@ -506,7 +506,7 @@ def _block_pools(
         if block.demand[0] % nodes.parts:
             ok = ok & pools.exact
         fits[b] = ok
-    demand = np.array([block.demand for block in blocks], dtype=np.int64).reshape(len(blocks), -1)
+    demand = np.array([block.demand for block in blocks], dtype=np.int64).reshape(len(blocks), 3)
     copies = np.full(fits.shape, np.iinfo(np.int64).max, dtype=np.int64)
     for r, amount in enumerate(demand.T):
         asked = np.flatnonzero(amount)
