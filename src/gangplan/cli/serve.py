@@ -212,6 +212,7 @@ def serve(
         return
 
     from gangplan.observe.logs import LogFormat, configure_logs
+    from gangplan.service.ending import end_process
     from gangplan.service.options import MEBIBYTE, ServerOptions
     from gangplan.service.server import serve as run
 
@@ -248,6 +249,7 @@ def serve(
         hint = "--sessions FILE" if "sessions" in str(error) else "--port, or 0 for a free one"
         say(f"error: {error}. Choose another with {hint}.")
         raise typer.Exit(Exit.INVALID_INPUT) from error
+    end_process()
 
 
 def _sessions_file() -> Path:

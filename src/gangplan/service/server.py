@@ -17,6 +17,7 @@ from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
 from gangplan.observe.tracing import Tracing
 from gangplan.service.answering import Answering
+from gangplan.service.ending import MARGIN_SECONDS, ends_within
 from gangplan.service.health import HealthServicer
 from gangplan.service.interceptors import ObservingInterceptor
 from gangplan.service.methods import generic_handlers
@@ -244,7 +245,7 @@ def _certificates(options: ServerOptions) -> Certificates | None:
 
 
 def serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT, then drain.
+    """Serve until SIGTERM or SIGINT, then drain: a second longer than the grace at most.
 
     Args:
         options: how the server is set up.
@@ -253,14 +254,23 @@ def serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
     Raises:
         OSError: the address cannot be bound.
     """
-    asyncio.run(_serve(options, ready))
+    with ends_within(options.grace_seconds + MARGIN_SECONDS) as stopping:
+        asyncio.run(_serve(options, ready, stopping))
 
 
-async def _serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
+async def _serve(
+    options: ServerOptions, ready: Callable[[str], None], told_to_stop: Callable[[], None] = lambda: None
+) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if not asked.is_set():  # who asks again does not get more time
+            told_to_stop()
+        asked.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, stop)
     server = Server(options)
     starting = asyncio.ensure_future(server.start())
     stopping = asyncio.ensure_future(asked.wait())
