@@ -17,7 +17,7 @@ from tests.service.test_wire_every_field import full_request
 
 from gangplan.planning.scenario import expand, load
 from gangplan.service.wire import write_round
-from gangplan.v1 import placement_service_pb2, plan_pb2, round_pb2, session_service_pb2
+from gangplan.v1 import admission_pb2, job_pb2, placement_service_pb2, plan_pb2, round_pb2, session_service_pb2
 
 _SCENARIOS = Path(__file__).parents[2] / "scenarios"
 _WORKED = ("gang", "quota", "topology-rack", "taints", "elastic", "promised-node", "node-gone")
@@ -112,6 +112,15 @@ class Requests:
         what_if = placement_service_pb2.WhatIfRequest(round=rounds()[1])
         what_if.edits.add(remove_node="node-1")
         what_if.edits.add(remove_job="job-1")
+        admission = admission_pb2.CheckAdmissionRequest(round=rounds()[1], job=rounds()[1].jobs[-1].name)
+        admission.round.jobs[-1].work.left_known = 1_000.0
+        admission.round.jobs[-1].deadline.time.FromSeconds(admission.round.now.seconds + 3_600)
+        admission.round.jobs[-1].deadline.kind = job_pb2.DEADLINE_KIND_STRICT
+        asked = {"round": rounds()[1], "job": rounds()[1].jobs[0].name}
+        explained = placement_service_pb2.ExplainJobRequest(**asked)
+        of_plan = placement_service_pb2.ExplainJobRequest(plan=planned.plan, **asked)
+        recommended = placement_service_pb2.RecommendPlacementsRequest(limit=5, **asked)
+        on_session_too = placement_service_pb2.RecommendPlacementsRequest(round=advisory, job=asked["job"])
         self._valid = {
             round_pb2.PlanRoundRequest: (*rounds(), advisory),
             placement_service_pb2.StreamRoundRequest: tuple(
@@ -121,6 +130,12 @@ class Requests:
                 placement_service_pb2.ValidatePlanRequest(round=rounds()[1], plan=planned.plan),
             ),
             placement_service_pb2.WhatIfRequest: (what_if,),
+            admission_pb2.CheckAdmissionRequest: (admission,),
+            placement_service_pb2.ExplainJobRequest: (explained, of_plan),
+            placement_service_pb2.RecommendPlacementsRequest: (recommended, on_session_too),
+            placement_service_pb2.ComputeFairSharesRequest: tuple(
+                placement_service_pb2.ComputeFairSharesRequest(round=each) for each in (*rounds()[:4], advisory)
+            ),
             session_service_pb2.OpenSessionRequest: tuple(
                 session_service_pb2.OpenSessionRequest(snapshot=each) for each in rounds()[1:4]
             ),

@@ -27,7 +27,7 @@ from gangplan.service.placement import Placement
 from gangplan.service.sessions.registry import Sessions
 from gangplan.service.sessions.store import MemoryStore
 from gangplan.service.status import status_of
-from gangplan.v1 import placement_service_pb2, round_pb2, session_service_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2, session_service_pb2
 
 MOST_SECONDS = 20.0
 """A call that takes longer hangs."""
@@ -129,6 +129,15 @@ class Service:
             return placement.validate_plan(placement.parse_validation(encoded), call)
         if kind is placement_service_pb2.WhatIfRequest:
             return placement.what_if(placement.parse_what_if(encoded), call)
+        if kind is admission_pb2.CheckAdmissionRequest:
+            return placement.check_admission(placement.parse_admission(encoded), call)
+        if kind is placement_service_pb2.ExplainJobRequest:
+            return placement.about_jobs.explain_job(placement.about_jobs.parse_explain(encoded), call)
+        if kind is placement_service_pb2.RecommendPlacementsRequest:
+            asked = placement.about_jobs.parse_recommend(encoded)
+            return placement.about_jobs.recommend_placements(asked, call)
+        if kind is placement_service_pb2.ComputeFairSharesRequest:
+            return placement.about_jobs.compute_fair_shares(placement.about_jobs.parse_shares(encoded), call)
         if kind is session_service_pb2.OpenSessionRequest:
             answer = self.calls.open_session([encoded], "")
             self.calls.sessions.close_session(answer.session.session_id)

@@ -18,7 +18,7 @@ from gangplan.bench.machine import resident_bytes
 from gangplan.bench.serving import Service as Served
 from gangplan.bench.serving import service
 from gangplan.client import Client
-from gangplan.v1 import placement_service_pb2, round_pb2, session_service_pb2
+from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2, session_service_pb2
 
 _PLACEMENT, _SESSION = "gangplan.v1.PlacementService", "gangplan.v1.SessionService"
 _METHODS: dict[type[Message], tuple[str, bool, bool]] = {
@@ -26,6 +26,10 @@ _METHODS: dict[type[Message], tuple[str, bool, bool]] = {
     placement_service_pb2.StreamRoundRequest: (f"/{_PLACEMENT}/StreamRound", False, True),
     placement_service_pb2.ValidatePlanRequest: (f"/{_PLACEMENT}/ValidatePlan", False, False),
     placement_service_pb2.WhatIfRequest: (f"/{_PLACEMENT}/WhatIf", False, False),
+    admission_pb2.CheckAdmissionRequest: (f"/{_PLACEMENT}/CheckAdmission", False, False),
+    placement_service_pb2.ExplainJobRequest: (f"/{_PLACEMENT}/ExplainJob", False, False),
+    placement_service_pb2.RecommendPlacementsRequest: (f"/{_PLACEMENT}/RecommendPlacements", False, False),
+    placement_service_pb2.ComputeFairSharesRequest: (f"/{_PLACEMENT}/ComputeFairShares", False, False),
     session_service_pb2.OpenSessionRequest: (f"/{_SESSION}/OpenSession", True, False),
     session_service_pb2.ApplyDeltaRequest: (f"/{_SESSION}/ApplyDelta", False, False),
     session_service_pb2.ReportOutcomesRequest: (f"/{_SESSION}/ReportOutcomes", False, False),

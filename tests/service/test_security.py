@@ -167,7 +167,12 @@ async def test_a_session_is_there_for_who_opened_it_and_for_admin(
 
     async def seen_by(name: str, method: Any, request: Any) -> str:
         try:
-            await method(request, metadata=proof(name), timeout=10)
+            call = method(request, metadata=proof(name), timeout=30)
+            if hasattr(call, "__aiter__"):
+                async for _ in call:
+                    pass
+            else:
+                await call
         except grpc.aio.AioRpcError as error:
             return error.code().name
         return "OK"
@@ -181,18 +186,24 @@ async def test_a_session_is_there_for_who_opened_it_and_for_admin(
         opening = session_service_pb2.OpenSessionRequest(snapshot=write_round(make_round(jobs=1)))
         opened = await sessions.OpenSession(iter([opening]), metadata=proof("mine"))
         name = opened.session.session_id
+        round_ = round_pb2.PlanRoundRequest(
+            session=session_pb2.SessionRound(session_id=name, advisory=True), now=opening.snapshot.now
+        )
+        job = opening.snapshot.jobs[0].name
         asks: list[tuple[Any, Any]] = [
             (sessions.GetSession, session_service_pb2.GetSessionRequest(session_id=name)),
             (
                 sessions.ApplyDelta,
                 session_service_pb2.ApplyDeltaRequest(session_id=name, base_revision=1, validate_only=True),
             ),
+            (placement.PlanRound, round_),
+            (placement.StreamRound, placement_service_pb2.StreamRoundRequest(round=round_)),
+            (placement.ExplainJob, placement_service_pb2.ExplainJobRequest(round=round_, job=job)),
             (
-                placement.PlanRound,
-                round_pb2.PlanRoundRequest(
-                    session=session_pb2.SessionRound(session_id=name, advisory=True), now=opening.snapshot.now
-                ),
+                placement.RecommendPlacements,
+                placement_service_pb2.RecommendPlacementsRequest(round=round_, job=job),
             ),
+            (placement.ComputeFairShares, placement_service_pb2.ComputeFairSharesRequest(round=round_)),
             (
                 sessions.ReportOutcomes,
                 session_service_pb2.ReportOutcomesRequest(
