@@ -17,7 +17,14 @@ from tests.service.test_wire_every_field import full_request
 
 from gangplan.planning.scenario import expand, load
 from gangplan.service.wire import write_round
-from gangplan.v1 import admission_pb2, job_pb2, placement_service_pb2, plan_pb2, round_pb2, session_service_pb2
+from gangplan.v1 import (
+    admission_pb2,
+    job_pb2,
+    placement_service_pb2,
+    plan_pb2,
+    round_pb2,
+    session_service_pb2,
+)
 
 _SCENARIOS = Path(__file__).parents[2] / "scenarios"
 _WORKED = ("gang", "quota", "topology-rack", "taints", "elastic", "promised-node", "node-gone")
@@ -134,7 +141,8 @@ class Requests:
             placement_service_pb2.ExplainJobRequest: (explained, of_plan),
             placement_service_pb2.RecommendPlacementsRequest: (recommended, on_session_too),
             placement_service_pb2.ComputeFairSharesRequest: tuple(
-                placement_service_pb2.ComputeFairSharesRequest(round=each) for each in (*rounds()[:4], advisory)
+                placement_service_pb2.ComputeFairSharesRequest(round=each)
+                for each in (*rounds()[:4], advisory)
             ),
             session_service_pb2.OpenSessionRequest: tuple(
                 session_service_pb2.OpenSessionRequest(snapshot=each) for each in rounds()[1:4]

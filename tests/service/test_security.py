@@ -19,6 +19,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.fuzz.judge import GreedyPlanner
 from tests.service.certificates import Authority, Pair
 
 from gangplan.client import AsyncClient, Client, Credentials
@@ -152,7 +153,7 @@ async def test_a_token_of_each_scope_on_every_method(serving: Any, instant: Any,
 
 
 async def test_a_session_is_there_for_who_opened_it_and_for_admin(
-    serving: Any, instant: Any, tmp_path: Path, make_round: Any
+    serving: Any, tmp_path: Path, make_round: Any
 ) -> None:
     """Another caller with a token hears what is said of a session that never was, and changes nothing."""
     path = tmp_path / "callers.yaml"
@@ -178,7 +179,7 @@ async def test_a_session_is_there_for_who_opened_it_and_for_admin(
         return "OK"
 
     async with (
-        serving(instant, callers=path) as server,
+        serving(GreedyPlanner(), callers=path) as server,
         grpc.aio.insecure_channel(server.address) as channel,
     ):
         sessions = session_service_pb2_grpc.SessionServiceStub(channel)
@@ -217,6 +218,11 @@ async def test_a_session_is_there_for_who_opened_it_and_for_admin(
         for method, request in asks:
             assert await seen_by("other", method, request) == unknown != "OK"
         assert await seen_by("board", *asks[0]) == unknown
+        # WhatIf takes no session, whosever it is.
+        edits = [placement_service_pb2.RoundEdit(remove_job=job)]
+        what_if = placement_service_pb2.WhatIfRequest(round=round_, edits=edits)
+        for caller in ("mine", "other", "boss"):
+            assert await seen_by(caller, placement.WhatIf, what_if) == "INVALID_ARGUMENT"
         for caller in ("mine", "boss"):
             for method, request in asks[:-1]:
                 assert await seen_by(caller, method, request) == "OK", request
