@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from gangplan.domain.job import Job, TaskPlacement
 from gangplan.model.instance.sites import NO_DOMAIN, Nodes, Vector, task_vector
 from gangplan.model.instance.throughput import Speeds
@@ -40,7 +42,7 @@ def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nod
     for placement in placements:
         n = nodes.index[placement.node]
         counts[placement.group] += placement.tasks
-        types[placement.group] = int(nodes.type_of[n])
+        types[placement.group] = nodes.type_of.item(n)
         task = task_vector(groups[placement.group], nodes.parts)
         had = use.get(n, (0, 0, 0))
         use[n] = (
@@ -84,8 +86,6 @@ def narrowest(nodes: Nodes, used: Sequence[int]) -> int:
     if len(used) == 1:
         return int(nodes.domain_at.shape[1]) - 1
     table = nodes.domain_at[used]
-    for scope in range(table.shape[1] - 1, 0, -1):
-        first = table[0, scope]
-        if first != NO_DOMAIN and (table[:, scope] == first).all():
-            return scope
-    return 0
+    shared = (table == table[0]).all(axis=0) & (table[0] != NO_DOMAIN)
+    shared[0] = True
+    return int(np.flatnonzero(shared)[-1])

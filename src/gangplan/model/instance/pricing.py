@@ -60,11 +60,18 @@ class Pricing:
         self._lost = np.zeros(len(first))
         self._held = np.zeros(len(first))
         self._horizon = np.full(len(first), round_.round_seconds)
-        for c, placed in now_placed.items():
-            self._restart[c] = mine[c].restart_seconds
-            self._lost[c] = lost_seconds(mine[c], round_)
-            self._held[c] = 0.0 if self._deadlines.doomed[c] else float(placed.devices) or self._size[c]
-            self._horizon[c] = horizon_seconds(mine[c], round_, placed.throughput)
+        kept, places = self._kept, [now_placed[c] for c in self._kept.tolist()]
+        who = [mine[c] for c in kept.tolist()]
+        if who:
+            held = np.array([float(placed.devices) for placed in places])
+            self._restart[kept] = [job.restart_seconds for job in who]
+            self._lost[kept] = [lost_seconds(job, round_) for job in who]
+            held = np.where(held > 0.0, held, self._size[kept])
+            self._held[kept] = np.where(self._deadlines.doomed[kept], 0.0, held)
+            self._horizon[kept] = [
+                horizon_seconds(job, round_, placed.throughput)
+                for job, placed in zip(who, places, strict=True)
+            ]
 
     def gains(
         self,

@@ -64,8 +64,9 @@ class Speeds:
         """X of a device group at a scope; 0 where the option does not exist."""
         if group.profile is None:
             return self.relative[type_] * count * (group.device_milli / WHOLE_DEVICE)
-        table, row = self.profiles[group.profile]
-        return float(self.tables[table].values[row, self.tables[table].position(type_, count), scope])
+        number, row = self.profiles[group.profile]
+        table = self.tables[number]
+        return table.values.item(row, table.position(type_, count), scope)
 
     def curves(
         self, group: TaskGroup, profiles: Sequence[str | None], pairs: Sequence[tuple[int, int]]
@@ -101,10 +102,9 @@ class Speeds:
         """X_ref: the request on its best catalogued type, packed; 0 when no type can run it."""
         key = (group.profile, group.accelerator_types, group.count, group.device_milli)
         if key not in self._references:
-            types = self.allowed_types(group)
             packed = len(self.scopes) - 1
             self._references[key] = max(
-                (self.group(group, t, group.count, packed) for t in types), default=0.0
+                [self.group(group, t, group.count, packed) for t in self.allowed_types(group)], default=0.0
             )
         return self._references[key]
 

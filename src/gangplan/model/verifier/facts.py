@@ -8,7 +8,7 @@ each other. Sources: switching, decision 13; sizes of CPU-only jobs, decision 41
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -77,6 +77,39 @@ class JobFacts(NamedTuple):
     doomed: bool
 
 
+class FactsByJob(Mapping[str, JobFacts]):
+    """Constants by job name, each put together when it is first asked for.
+
+    A plan asks about those who run and whom it starts, which in a crowded round are few of all.
+
+    Args:
+        names: of all jobs.
+        make: the constants of a job.
+    """
+
+    __slots__ = ("_known", "_make", "_names")
+
+    def __init__(self, names: Collection[str], make: Callable[[str], JobFacts]) -> None:
+        self._names = names
+        self._make = make
+        self._known: dict[str, JobFacts] = {}
+
+    def __getitem__(self, name: str) -> JobFacts:
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = self._make(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundFacts:
     """Everything the verifier knows of a round before it sees a plan.
@@ -89,7 +122,7 @@ class RoundFacts:
         throughput: the lookup.
         forced: running jobs that cannot go on, and why.
         gates: jobs that may not start, and by which rule.
-        jobs: constants by job name.
+        jobs: constants by job name; each is put together when it is first asked for.
         promises: promises in force, by job name.
         due: those of them whose jobs start in this round.
     """
@@ -155,19 +188,20 @@ def round_facts(round_: Round) -> RoundFacts:
     absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
     capacity = usable_by_type(round_)
     rhos, isolated = _fairness(round_, bases, capacity, throughput, absent)
-    references = {job.name: _reference(job, throughput) for job in round_.jobs}
     base_median = median(bases.values())
     plain = _plain_weights(round_, bases, rhos)
     worth = {}
     if plain is None:
         owed = Owed(round_, bases, capacity, throughput, absent)
         accruing = {name: 0.0 if name in absent else x for name, x in isolated.items()}
+        references = {job.name: _reference(job, throughput) for job in round_.jobs}
         worth = _claims(round_, owed, bases, rhos, accruing, references)
 
     idle_horizon = max(round_.round_seconds, round_.horizon_seconds)
-    jobs: dict[str, JobFacts] = {}
-    for job in round_.jobs:
-        name = job.name
+    by_name = {job.name: job for job in round_.jobs}
+
+    def constants(name: str) -> JobFacts:
+        job = by_name[name]
         size = job_size(job, policy)
         relative = present = held = lost = 0.0
         horizon = idle_horizon
@@ -176,10 +210,10 @@ def round_facts(round_: Round) -> RoundFacts:
             relative, present = _present(job, nodes, domains, topology.levels, throughput, forced)
             held, lost = 0.0 if doomed else _held(job, size), _lost(round_, job)
             horizon = _horizon(round_, job, present)
-        jobs[name] = JobFacts(
+        return JobFacts(
             size,
             size**policy.size_exponent,
-            references[name],
+            _reference(job, throughput),
             isolated[name],
             rhos[name],
             bases[name],
@@ -194,6 +228,8 @@ def round_facts(round_: Round) -> RoundFacts:
             worth.get(name),
             doomed,
         )
+
+    jobs = FactsByJob(by_name, constants)
     ranks = {scope: rank for rank, scope in enumerate(topology.scopes)}
     return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs, promises, tuple(dues))
 
@@ -242,12 +278,13 @@ def _fairness(
     alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput)
     isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
     probability = round_.policy.fairness_quantile
-    rhos = {
-        job.name: 1.0
-        if job.name in absent
-        else finish_time_fairness(job, left_at(job, probability), x, round_.now, round_.round_seconds)
-        for job, x in zip(round_.jobs, alone, strict=True)
-    }
+    jobs = [job for job in round_.jobs if job.name not in absent] if absent else round_.jobs
+    left = [left_at(job, probability) if job.work_left is None else job.work_left for job in jobs]
+    found = finish_time_fairness(
+        jobs, left, [isolated[job.name] for job in jobs], round_.now, round_.round_seconds
+    )
+    rhos = dict.fromkeys(isolated, 1.0)
+    rhos.update(zip([job.name for job in jobs], found, strict=True))
     return rhos, isolated
 
 

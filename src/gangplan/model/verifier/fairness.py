@@ -106,30 +106,46 @@ def _isolated_alone(
 
 
 def finish_time_fairness(
-    job: Job, left: float | None, isolated: float, now: float, round_seconds: float
-) -> float:
-    """Rho of the job if this round does not serve it, clipped (Themis, NSDI 2020, 3.1; decision 11).
+    jobs: Sequence[Job],
+    left: Sequence[float | None],
+    isolated: Sequence[float],
+    now: float,
+    round_seconds: float,
+) -> list[float]:
+    """Rho of every job if this round does not serve it, clipped (Themis, NSDI 2020, 3.1; decision 11).
 
     ``rho = (age + f) / (A + isolated_left / x_iso)`` with ``f = D + work_left / r`` and
     ``r = (work_done + x_iso D) / (age + D)``. 1 when the submit time or the work left is unknown, or when
     x_iso or the denominator is 0.
 
     Args:
-        job: the job.
-        left: its work left, as it counts; None: unknown.
-        isolated: x_iso, work units/s.
+        jobs: the jobs.
+        left: work left of each, as it counts; None: unknown.
+        isolated: x_iso of each, work units/s.
         now: seconds since the epoch.
         round_seconds: D.
     """
-    if job.submit_time is None or left is None or isolated <= 0:
-        return 1.0
-    age = counted_age(job, now)
-    rate = (job.work_done + isolated * round_seconds) / (age + round_seconds)
-    shared = age + round_seconds + left / rate
-    if job.fair_finish_age is None:
-        alone = age + max(0.0, job.work_done + left - job.fair_progress) / isolated
-    else:
-        alone = job.fair_finish_age
-    if alone <= 0:
-        return 1.0
-    return min(RHO_MAX, max(RHO_MIN, shared / alone))
+    found = [1.0] * len(jobs)
+    which = [
+        i
+        for i, (job, work, x) in enumerate(zip(jobs, left, isolated, strict=True))
+        if work is not None and x > 0 and job.submit_time is not None
+    ]
+    mine = [jobs[i] for i in which]
+    age = np.array([counted_age(job, now) for job in mine], dtype=np.float64)
+    done = np.array([job.work_done for job in mine], dtype=np.float64)
+    progress = np.array([job.fair_progress for job in mine], dtype=np.float64)
+    frozen = np.array([job.fair_finish_age for job in mine], dtype=np.float64)  # None: NaN
+    work_left = np.array([left[i] for i in which], dtype=np.float64)
+    x_iso = np.array([isolated[i] for i in which], dtype=np.float64)
+    with np.errstate(over="ignore"):
+        rate = (done + x_iso * round_seconds) / (age + round_seconds)
+        shared = age + round_seconds + work_left / rate
+        alone = age + np.maximum(0.0, done + work_left - progress) / x_iso
+    alone = np.where(np.isnan(frozen), alone, frozen)
+    known = alone > 0.0
+    ratio = np.divide(shared, alone, out=np.ones_like(alone), where=known)
+    rho = np.where(known, np.clip(ratio, RHO_MIN, RHO_MAX), 1.0)
+    for i, value in zip(which, rho.tolist(), strict=True):
+        found[i] = value
+    return found
