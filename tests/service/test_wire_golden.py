@@ -154,7 +154,7 @@ EVERYTHING = Round(
         AcceleratorType("A100-40GB", 0.35),
     ),
     queues=(
-        Queue("lab", device_limit=64),
+        Queue("lab", device_limit=64, device_guarantee=16),
         Queue("vision", "lab", 0, {"A100-40GB": 8, "H100-80GB": 0}, weight=2.5, service_received=1e6),
     ),
     jobs=(
@@ -266,6 +266,7 @@ ANSWER = RoundResult(
         ),
         (Claim("wait", (TaskPlacement("worker", "n0", 1, (0,)),), NOW + 645.5, ("a0",)),),
         (1.5, 0.0),
+        {"lab": 16.0},
     ),
     verdicts=(
         Verdict(
@@ -290,6 +291,7 @@ ANSWER = RoundResult(
         0.5,
         {"fairness": 0.25, "switching": -0.5, "throughput": 1.0},
         (TierQuality(2.0, 2.0, 2.5, 1.5),),
+        TierQuality(16.0, 16.0, 16.0, 16.0),
     ),
     reason=TerminationReason.FEASIBLE,
     limit=TerminationLimit.TIME,

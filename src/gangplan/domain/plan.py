@@ -127,6 +127,8 @@ class Plan:
     claims: tuple[Claim, ...] = ()
     tier_floors: tuple[float, ...] = ()
     """What the plan says to reach in every tier of the policy: the least weighted count of jobs that run."""
+    guarantee_floors: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
+    """What queues have at least of what they are guaranteed, as the plan says: devices by name; others 0."""
 
 
 class VerdictKind(Enum):
@@ -264,6 +266,8 @@ class Quality:
         absolute_gap, relative_gap, gap_of_gain: see :func:`gaps`.
         keep_and_fill: value of the plan that keeps everything and fills.
         objective_by_term: sums to ``objective``.
+        guarantees: how much of what queues are guaranteed they have, in devices of all together; None: no
+            queue is guaranteed any. Decided before the tiers.
         tiers: by tier of the policy; with any, ``objective``, ``bound`` and the gaps are those of the last
             stage, among plans within all floors.
     """
@@ -276,6 +280,7 @@ class Quality:
     keep_and_fill: float
     objective_by_term: Mapping[str, float] = field(default_factory=lambda: _NO_VALUES)
     tiers: tuple[TierQuality, ...] = ()
+    guarantees: TierQuality | None = None
 
 
 GAP_TOLERANCE = 1e-9

@@ -19,6 +19,8 @@ class Queue:
         device_limit: most devices of all types that jobs of the subtree may hold; None is
             unlimited, 0 is none at all.
         device_limit_by_type: the same per accelerator type; a type that is not listed is unlimited.
+        device_guarantee: devices that jobs of the subtree are owed whenever they can use them: they are
+            served before tiers and terms count, and others give way; None or 0: none is promised.
         weight: positive; the queue is owed this share of what its parent has, relative to those of its
             siblings that have jobs. Jobs that are in a queue itself, beside child queues, together count as
             one child of weight 1, and so do all jobs without a queue.
@@ -34,3 +36,4 @@ class Queue:
     device_limit_by_type: Mapping[str, int] = field(default_factory=lambda: _NO_LIMITS)
     weight: float = 1.0
     service_received: float | None = None
+    device_guarantee: int | None = None

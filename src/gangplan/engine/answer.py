@@ -18,6 +18,7 @@ from gangplan.domain.plan import (
 )
 from gangplan.domain.round import Round
 from gangplan.engine.exact import Exact
+from gangplan.engine.guarantees import guarantees_of
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.make_promises import with_promises
 from gangplan.engine.parameters import PlanParameters
@@ -36,6 +37,10 @@ _EXPLAINING = 0.5
 _action = twin_maker(Action)
 
 
+_BELOW_FLOOR = ".floor: "
+"""In what the verifier says of plans that prices try on the way to a stage's floor; no failure."""
+
+
 def answer(
     judge: Judge,
     parameters: PlanParameters,
@@ -48,7 +53,11 @@ def answer(
     floor = staged.floor
     best = taken_back.candidate if taken_back.candidate.value >= floor.value - GAP_TOLERANCE else floor
     quality = measure(best, judge.bound, floor.value)
-    quality = replace(quality, tiers=tiers_of(judge, best, staged.tiers))
+    quality = replace(
+        quality,
+        tiers=tiers_of(judge, best, staged.tiers),
+        guarantees=guarantees_of(judge, best, staged.guarantees),
+    )
     optimal = quality.relative_gap <= OPTIMAL_GAP
     with judge.budget.phase("explain"):
         finished = optimal or (exact.solution is not None and exact.limit is TerminationLimit.NONE)
@@ -60,7 +69,11 @@ def answer(
     with judge.budget.phase("promises"):
         plan = with_promises(judge, best, priced)
         latest = latest_starts(judge.instance, plan, best.verification.outcomes)
-    details = [exact.detail, *judge.remarks, *(f"rejected {rejected}" for rejected in judge.rejected)]
+    details = [
+        exact.detail,
+        *judge.remarks,
+        *(f"rejected {rejected}" for rejected in judge.rejected if _BELOW_FLOOR not in rejected),
+    ]
     if taken_back.bundles:
         details.append(
             f"took back {taken_back.actions} disruptions in {taken_back.bundles} bundles without proved gain"

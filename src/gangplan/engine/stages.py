@@ -3,14 +3,9 @@
 A stage asks one thing: how large can a tier's weighted count of jobs that run become, within the floors of
 the tiers above it. Prices bound it, the price greedy and the programme answer it, and the best verified
 count, less the tier's tolerance, is the tier's floor from then on: a row of every later programme, and a rule
-of every later plan. The last stage then maximises the objective within all floors. Its prices carry a
-multiplier for every floor: at any multipliers from 0 up
-
-    objective(any plan within the floors) <= max over plans of (objective + multiplier * count)
-                                              - multiplier * floor,
-
-and the plan that the raised prices lead to meets more and more of the floors as they grow. No multiplier ends
-up in an answer's value.
+of every later plan. The last stage then maximises the objective within all floors, with prices that carry a
+multiplier for every floor (``engine/floors.py``). What queues are guaranteed is decided before all tiers, in
+a stage of its own (``engine/guarantees.py``).
 
 What is taken back (decision 14) must leave every floor: a bundle without which a tier would fall below its
 floor stays, whatever it costs, since the tier outranks all costs; one that the floors can do without is
@@ -19,36 +14,30 @@ judged as ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gangplan.domain.plan import Action, ActionKind, TierQuality
 from gangplan.engine.ask import Asking
+from gangplan.engine.floors import by_prices
+from gangplan.engine.guarantees import holds_a_guarantee, meet_guarantees
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.constraints.tier import TOLERANCE
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.formulate import formulate
 from gangplan.model.formulation.layout import build_layout
+from gangplan.model.instance.guarantees import build_guarantees
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.bind import bind
-from gangplan.model.packing.price_greedy import by_profit, price_greedy
-from gangplan.model.prices.lagrangian import PriceSearch
-from gangplan.model.prices.prices import Prices
-from gangplan.model.program import BoolArray, FloatArray
+from gangplan.model.packing.price_greedy import by_profit
 from gangplan.model.verifier.tiers import served
 
-_STEPS = 80
 _SHARE = 0.3
 """Of the time that is left, what one stage's solver may take."""
-_RAISES = 6
-_FIRST = 0.05
-"""The first multiplier: the share of the largest gain that the heaviest job of a tier earns for running."""
-_RAISE = 4.0
 _FEASIBLE = 1e-6
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,15 +48,17 @@ class Staged:
         judge: of the last stage: its plans keep all floors.
         floor: a plan that does.
         tiers: best, bound and floor of every tier; the value is that of ``floor``.
+        guarantees: the same of what queues are guaranteed; None: they are not.
     """
 
     judge: Judge
     floor: Candidate
     tiers: tuple[TierQuality, ...] = ()
+    guarantees: TierQuality | None = None
 
 
 def decide_tiers(judge: Judge, asking: Asking, floor: Candidate) -> Staged:
-    """Solve for the policy's tiers in turn; without any, the judge and the plan are those that came in.
+    """Solve for guarantees and tiers in turn; without any, the judge and the plan are those that came in.
 
     Args:
         judge: of the whole round.
@@ -75,10 +66,11 @@ def decide_tiers(judge: Judge, asking: Asking, floor: Candidate) -> Staged:
         floor: a verified plan, where the first stage begins.
     """
     policy = judge.instance.round.policy
-    if not policy.tiers:
+    judge, best, guarantees = meet_guarantees(judge, asking, judge.best or floor)
+    if not policy.tiers and guarantees is None:
         return Staged(judge, floor)
+    asking.judge = judge
     tiers: list[TierQuality] = []
-    best = judge.best or floor
     for number, tier in enumerate(policy.tiers):
         with judge.budget.phase("tiers"):
             best, bound = _stage(judge, asking, number, best)
@@ -90,7 +82,7 @@ def decide_tiers(judge: Judge, asking: Asking, floor: Candidate) -> Staged:
         best = judge.consider(f"tier {number}", best.assignment) or best
     with judge.budget.phase("tiers"):
         everybody = np.ones(len(judge.instance.classes), dtype=np.bool_)
-        bound, _ = _by_prices(
+        bound, _ = by_prices(
             judge,
             judge.instance,
             everybody,
@@ -98,7 +90,7 @@ def decide_tiers(judge: Judge, asking: Asking, floor: Candidate) -> Staged:
         )
         judge.lower(bound)
     asking.judge = judge
-    return Staged(judge, best, tuple(tiers))
+    return Staged(judge, best, tuple(tiers), guarantees)
 
 
 def tiers_of(judge: Judge, candidate: Candidate, tiers: tuple[TierQuality, ...]) -> tuple[TierQuality, ...]:
@@ -107,8 +99,10 @@ def tiers_of(judge: Judge, candidate: Candidate, tiers: tuple[TierQuality, ...])
 
 
 def holds_a_floor(judge: Judge, candidate: Candidate, bundle: Iterable[Action]) -> bool:
-    """Whether a tier would fall below its floor, were all of ``bundle`` taken back and nothing put there."""
-    instance = judge.instance
+    """Whether a tier or a queue would fall below its floor, were ``bundle`` taken back, nothing put there."""
+    instance, bundle = judge.instance, tuple(bundle)
+    if holds_a_guarantee(judge, candidate, bundle):
+        return True
     if not instance.floors:
         return False
     counts = np.array(served(instance.round.policy, candidate.verification.outcomes))
@@ -138,7 +132,9 @@ def _stage(judge: Judge, asking: Asking, tier: int, best: Candidate) -> tuple[Ca
         return candidate is not None
 
     counted = judge.instance.tiers[: tier + 1].max(axis=0) > 0.0
-    lowest, prices = _by_prices(judge, goal, counted, consider)
+    if judge.instance.guarantee_floors:
+        counted |= build_guarantees(judge.instance).below.any(axis=0)
+    lowest, prices = by_prices(judge, goal, counted, consider)
     bound = min(lowest, everybody)
     best = max([best, *found], key=lambda each: _rank(judge, each, tier))
     if asking.parameters.pipeline == "greedy" or prices is None or judge.hurried:
@@ -158,45 +154,6 @@ def _stage(judge: Judge, asking: Asking, tier: int, best: Candidate) -> tuple[Ca
     return best, min(bound, solution.bound)
 
 
-def _by_prices(
-    judge: Judge, goal: Instance, counted: BoolArray, consider: Callable[[str, Assignment], bool]
-) -> tuple[float, Prices | None]:
-    """Bound ``goal`` within the floors, and look for plans, with multipliers that are raised while need be.
-
-    Args:
-        judge: of plans within the floors.
-        goal: what is maximised.
-        counted: shape (classes,), who does not give way to others whatever prices say.
-        consider: takes a plan; true when it keeps all rules, the floors among them.
-
-    Returns:
-        The least bound, and the last prices; None when there was no time for any.
-    """
-    floors, weights = np.array(goal.floors), goal.tiers[: len(goal.floors)]
-    multiplier = np.zeros(len(floors))
-    heaviest = weights.max(axis=1, initial=0.0)
-    worth = float(np.abs(goal.gain).max(initial=0.0))
-    bound, prices = np.inf, None
-    for number in range(_RAISES if len(floors) else 1):
-        if judge.hurried:
-            break
-        raised = _raised(goal, weights, multiplier)
-        search = PriceSearch.of(raised)
-        search.improve(_STEPS, lambda: judge.hurried)
-        prices = search.prices()
-        spent = float((multiplier * floors).sum())
-        bound = min(bound, prices.bound - spent + _ROUNDING * (abs(prices.bound) + spent))
-        kept = consider("greedy", price_greedy(raised, prices))
-        yielding = replace(prices, stays=prices.stays & counted)
-        if (yielding.stays != prices.stays).any():
-            kept |= consider("yielding", price_greedy(raised, yielding))
-        if kept:
-            break
-        first = _FIRST * _RAISE**number * worth
-        np.divide(first, heaviest, out=multiplier, where=heaviest > 0.0)
-    return float(bound), prices
-
-
 def _rank(judge: Judge, candidate: Candidate, tier: int) -> tuple[float, float]:
     return _count(judge, candidate, tier), candidate.value
 
@@ -206,12 +163,3 @@ def _counting(instance: Instance, tier: int) -> Instance:
     weight = instance.tiers[tier]
     keep_gain = np.where(instance.kept, weight, 0.0)
     return replace(instance, gain=weight[instance.option_class], keep_gain=keep_gain, offset=0.0)
-
-
-def _raised(goal: Instance, weights: FloatArray, multiplier: FloatArray) -> Instance:
-    """The same goal, in which a job that runs earns ``multiplier`` times what it counts on top."""
-    if not multiplier.any():
-        return goal
-    more = np.asarray(multiplier @ weights, dtype=np.float64)
-    keep_gain = np.where(goal.kept, goal.keep_gain + more, 0.0)
-    return replace(goal, gain=goal.gain + more[goal.option_class], keep_gain=keep_gain)

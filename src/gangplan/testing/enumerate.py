@@ -39,6 +39,7 @@ from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
 from gangplan.model.verifier.facts import RoundFacts, round_facts
+from gangplan.model.verifier.guarantees import held_by_guaranteed, met
 from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.verify import Verification, verify
 
@@ -106,6 +107,19 @@ def best_plan(round_: Round, *, raw: bool = False, max_plans: int = 100_000) -> 
     # A claim is on certain devices, and so is a promise.
     raw = raw or bool(round_.claims) or bool(round_.reservations) or _held_twice(round_)
     return _Enumeration(round_, raw=raw, max_plans=max_plans).best()
+
+
+def best_guaranteed(round_: Round, *, max_plans: int = 20_000) -> Best:
+    """The plan that meets most of what queues are guaranteed, and of those the best, by looking at all.
+
+    What is met is the sum over queues of min(devices guaranteed, devices held). Of the queues, each may have
+    more or less of its own in another plan that meets as much.
+
+    Raises:
+        TooManyPlansError: there are more than ``max_plans``.
+    """
+    raw = bool(round_.claims) or bool(round_.reservations) or _held_twice(round_)
+    return _Guaranteed(round_, raw=raw, max_plans=max_plans).best()
 
 
 def _held_twice(round_: Round) -> bool:
@@ -368,6 +382,29 @@ class _Enumeration:
             for key, tasks in after.items()
             if key in before
         }
+
+
+class _Guaranteed(_Enumeration):
+    """The same search; no value bounds what a plan meets, so that nothing is left out for it."""
+
+    most = -1.0
+
+    def best(self) -> Best:
+        choices = {job.name: self._choices(job) for job in self.round.jobs}
+        order = sorted(choices)
+        self._descend(order, choices, [math.inf] * (len(order) + 1), {}, self.floor)
+        assert self.found is not None, "keeping everything is always a plan"
+        return Best(self.found[2], self.found[3], self.max_plans - self.left)
+
+    def _judge_whole(self, decided: Mapping[str, _Choice], value: float) -> None:
+        plan = self._plan(decided)
+        verification = self._verify(plan)
+        if verification.violations:
+            return
+        count = sum(met(self.round, held_by_guaranteed(self.round, verification.outcomes)).values())
+        better = self.found is None or value > self.found[0] + TOLERANCE
+        if count > self.most + TOLERANCE or (count >= self.most - TOLERANCE and better):
+            self.most, self.found = count, (value, 0, plan, verification)
 
 
 def _broken(judged: Verification, decided: Mapping[str, _Choice]) -> bool:

@@ -285,6 +285,20 @@ def _promises_more(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
     yield replace(round_, policy=tiered), replace(plan, tier_floors=(total + 1.0,))
 
 
+# Guarantees
+
+
+@breaks("guarantee.floor")
+def _says_more_is_met(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    for job in round_.jobs[:1]:
+        queues = (Queue("owed", device_guarantee=1_000_000), *round_.queues)
+        floors = {"owed": 1_000_000.0}
+        yield (
+            _job(replace(round_, queues=queues), job.name, queue="owed"),
+            replace(plan, guarantee_floors=floors),
+        )
+
+
 # Structure
 
 

@@ -28,35 +28,39 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16gangplan/v1/plan.proto\x12\x0bgangplan.v1\x1a\x15gangplan/v1/job.proto\x1a\x19gangplan/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x95\x01\n\x04Plan\x12$\n\x07\x61\x63tions\x18\x01 \x03(\x0b\x32\x13.gangplan.v1.Action\x12.\n\x06groups\x18\x02 \x03(\x0b\x32\x18.gangplan.v1.ActionGroupB\x04\xa0\xbb\x18\x01\x12\"\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x12.gangplan.v1.Claim\x12\x13\n\x0btier_floors\x18\x04 \x03(\x01\"\xb4\x04\n\x06\x41\x63tion\x12\x11\n\taction_id\x18\x01 \x01(\t\x12%\n\x04kind\x18\x02 \x01(\x0e\x32\x17.gangplan.v1.ActionKind\x12\x0b\n\x03job\x18\x03 \x01(\t\x12.\n\nplacements\x18\x04 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12\r\n\x05scope\x18\x05 \x01(\t\x12\x12\n\nthroughput\x18\x06 \x01(\x01\x12\x12\n\ndepends_on\x18\x07 \x03(\t\x12\x15\n\rbeneficiaries\x18\x08 \x03(\t\x12\x30\n\rforced_reason\x18\t \x01(\x0e\x32\x19.gangplan.v1.ForcedReason\x12\x39\n\x0c\x63ost_by_term\x18\n \x03(\x0b\x32#.gangplan.v1.Action.CostByTermEntry\x12\x30\n\rpreconditions\x18\x0b \x03(\x0b\x32\x19.gangplan.v1.Precondition\x12.\n\nnot_before\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\nexpires_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xa0\xbb\x18\x01\x12-\n\x0breservation\x18\x0e \x01(\x0b\x32\x18.gangplan.v1.Reservation\x1a\x31\n\x0f\x43ostByTermEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"<\n\x0cPrecondition\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\"!\n\x0b\x41\x63tionGroup\x12\x12\n\naction_ids\x18\x01 \x03(\t\"\x86\x01\n\x05\x43laim\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08\x66reed_by\x18\x02 \x03(\t\x12.\n\nplacements\x18\x03 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xe9\x01\n\x0bReservation\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x30\n\x0clatest_start\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\nplacements\x18\x06 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement*\xb7\x01\n\nActionKind\x12\x1b\n\x17\x41\x43TION_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10\x41\x43TION_KIND_KEEP\x10\x01\x12\x15\n\x11\x41\x43TION_KIND_PLACE\x10\x02\x12\x17\n\x13\x41\x43TION_KIND_MIGRATE\x10\x03\x12\x16\n\x12\x41\x43TION_KIND_RESIZE\x10\x04\x12\x15\n\x11\x41\x43TION_KIND_EVICT\x10\x05\x12\x17\n\x13\x41\x43TION_KIND_RESERVE\x10\x06*\xeb\x02\n\x0c\x46orcedReason\x12\x1d\n\x19\x46ORCED_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x46ORCED_REASON_NODE_GONE\x10\x01\x12 \n\x1c\x46ORCED_REASON_NODE_UNHEALTHY\x10\x02\x12\x1e\n\x1a\x46ORCED_REASON_NODE_DRAINED\x10\x03\x12\x1e\n\x1a\x46ORCED_REASON_NODE_TAINTED\x10\x04\x12\"\n\x1e\x46ORCED_REASON_DEVICE_UNHEALTHY\x10\x05\x12\'\n#FORCED_REASON_DEVICE_LOST_TO_OTHERS\x10\x06\x12\x1d\n\x19\x46ORCED_REASON_GANG_BROKEN\x10\x07\x12\x1a\n\x16\x46ORCED_REASON_STOPPING\x10\x08\x12\x1d\n\x19\x46ORCED_REASON_PROMISE_DUE\x10\t\x12\x16\n\x12\x46ORCED_REASON_IDLE\x10\nb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16gangplan/v1/plan.proto\x12\x0bgangplan.v1\x1a\x15gangplan/v1/job.proto\x1a\x19gangplan/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x02\n\x04Plan\x12$\n\x07\x61\x63tions\x18\x01 \x03(\x0b\x32\x13.gangplan.v1.Action\x12.\n\x06groups\x18\x02 \x03(\x0b\x32\x18.gangplan.v1.ActionGroupB\x04\xa0\xbb\x18\x01\x12\"\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x12.gangplan.v1.Claim\x12\x13\n\x0btier_floors\x18\x04 \x03(\x01\x12@\n\x10guarantee_floors\x18\x05 \x03(\x0b\x32&.gangplan.v1.Plan.GuaranteeFloorsEntry\x1a\x36\n\x14GuaranteeFloorsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xb4\x04\n\x06\x41\x63tion\x12\x11\n\taction_id\x18\x01 \x01(\t\x12%\n\x04kind\x18\x02 \x01(\x0e\x32\x17.gangplan.v1.ActionKind\x12\x0b\n\x03job\x18\x03 \x01(\t\x12.\n\nplacements\x18\x04 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12\r\n\x05scope\x18\x05 \x01(\t\x12\x12\n\nthroughput\x18\x06 \x01(\x01\x12\x12\n\ndepends_on\x18\x07 \x03(\t\x12\x15\n\rbeneficiaries\x18\x08 \x03(\t\x12\x30\n\rforced_reason\x18\t \x01(\x0e\x32\x19.gangplan.v1.ForcedReason\x12\x39\n\x0c\x63ost_by_term\x18\n \x03(\x0b\x32#.gangplan.v1.Action.CostByTermEntry\x12\x30\n\rpreconditions\x18\x0b \x03(\x0b\x32\x19.gangplan.v1.Precondition\x12.\n\nnot_before\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\nexpires_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xa0\xbb\x18\x01\x12-\n\x0breservation\x18\x0e \x01(\x0b\x32\x18.gangplan.v1.Reservation\x1a\x31\n\x0f\x43ostByTermEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"<\n\x0cPrecondition\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\"!\n\x0b\x41\x63tionGroup\x12\x12\n\naction_ids\x18\x01 \x03(\t\"\x86\x01\n\x05\x43laim\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08\x66reed_by\x18\x02 \x03(\t\x12.\n\nplacements\x18\x03 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xe9\x01\n\x0bReservation\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x30\n\x0clatest_start\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\nplacements\x18\x06 \x03(\x0b\x32\x1a.gangplan.v1.TaskPlacement*\xb7\x01\n\nActionKind\x12\x1b\n\x17\x41\x43TION_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10\x41\x43TION_KIND_KEEP\x10\x01\x12\x15\n\x11\x41\x43TION_KIND_PLACE\x10\x02\x12\x17\n\x13\x41\x43TION_KIND_MIGRATE\x10\x03\x12\x16\n\x12\x41\x43TION_KIND_RESIZE\x10\x04\x12\x15\n\x11\x41\x43TION_KIND_EVICT\x10\x05\x12\x17\n\x13\x41\x43TION_KIND_RESERVE\x10\x06*\xeb\x02\n\x0c\x46orcedReason\x12\x1d\n\x19\x46ORCED_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x46ORCED_REASON_NODE_GONE\x10\x01\x12 \n\x1c\x46ORCED_REASON_NODE_UNHEALTHY\x10\x02\x12\x1e\n\x1a\x46ORCED_REASON_NODE_DRAINED\x10\x03\x12\x1e\n\x1a\x46ORCED_REASON_NODE_TAINTED\x10\x04\x12\"\n\x1e\x46ORCED_REASON_DEVICE_UNHEALTHY\x10\x05\x12\'\n#FORCED_REASON_DEVICE_LOST_TO_OTHERS\x10\x06\x12\x1d\n\x19\x46ORCED_REASON_GANG_BROKEN\x10\x07\x12\x1a\n\x16\x46ORCED_REASON_STOPPING\x10\x08\x12\x1d\n\x19\x46ORCED_REASON_PROMISE_DUE\x10\t\x12\x16\n\x12\x46ORCED_REASON_IDLE\x10\nb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gangplan.v1.plan_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_PLAN_GUARANTEEFLOORSENTRY']._loaded_options = None
+  _globals['_PLAN_GUARANTEEFLOORSENTRY']._serialized_options = b'8\001'
   _globals['_PLAN'].fields_by_name['groups']._loaded_options = None
   _globals['_PLAN'].fields_by_name['groups']._serialized_options = b'\240\273\030\001'
   _globals['_ACTION_COSTBYTERMENTRY']._loaded_options = None
   _globals['_ACTION_COSTBYTERMENTRY']._serialized_options = b'8\001'
   _globals['_ACTION'].fields_by_name['expires_at']._loaded_options = None
   _globals['_ACTION'].fields_by_name['expires_at']._serialized_options = b'\240\273\030\001'
-  _globals['_ACTIONKIND']._serialized_start=1344
-  _globals['_ACTIONKIND']._serialized_end=1527
-  _globals['_FORCEDREASON']._serialized_start=1530
-  _globals['_FORCEDREASON']._serialized_end=1893
+  _globals['_ACTIONKIND']._serialized_start=1466
+  _globals['_ACTIONKIND']._serialized_end=1649
+  _globals['_FORCEDREASON']._serialized_start=1652
+  _globals['_FORCEDREASON']._serialized_end=2015
   _globals['_PLAN']._serialized_start=155
-  _globals['_PLAN']._serialized_end=304
-  _globals['_ACTION']._serialized_start=307
-  _globals['_ACTION']._serialized_end=871
-  _globals['_ACTION_COSTBYTERMENTRY']._serialized_start=822
-  _globals['_ACTION_COSTBYTERMENTRY']._serialized_end=871
-  _globals['_PRECONDITION']._serialized_start=873
-  _globals['_PRECONDITION']._serialized_end=933
-  _globals['_ACTIONGROUP']._serialized_start=935
-  _globals['_ACTIONGROUP']._serialized_end=968
-  _globals['_CLAIM']._serialized_start=971
-  _globals['_CLAIM']._serialized_end=1105
-  _globals['_RESERVATION']._serialized_start=1108
-  _globals['_RESERVATION']._serialized_end=1341
+  _globals['_PLAN']._serialized_end=426
+  _globals['_PLAN_GUARANTEEFLOORSENTRY']._serialized_start=372
+  _globals['_PLAN_GUARANTEEFLOORSENTRY']._serialized_end=426
+  _globals['_ACTION']._serialized_start=429
+  _globals['_ACTION']._serialized_end=993
+  _globals['_ACTION_COSTBYTERMENTRY']._serialized_start=944
+  _globals['_ACTION_COSTBYTERMENTRY']._serialized_end=993
+  _globals['_PRECONDITION']._serialized_start=995
+  _globals['_PRECONDITION']._serialized_end=1055
+  _globals['_ACTIONGROUP']._serialized_start=1057
+  _globals['_ACTIONGROUP']._serialized_end=1090
+  _globals['_CLAIM']._serialized_start=1093
+  _globals['_CLAIM']._serialized_end=1227
+  _globals['_RESERVATION']._serialized_start=1230
+  _globals['_RESERVATION']._serialized_end=1463
 # @@protoc_insertion_point(module_scope)

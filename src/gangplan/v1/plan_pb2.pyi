@@ -124,10 +124,31 @@ class Plan(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class GuaranteeFloorsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ACTIONS_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
     TIER_FLOORS_FIELD_NUMBER: _builtins.int
+    GUARANTEE_FLOORS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Action]:
         """Actions; every running job has exactly one. Done in any order that respects depends_on, they never exceed capacity."""
@@ -146,6 +167,10 @@ class Plan(_message.Message):
         serves less than it says breaks a rule.
         """
 
+    @_builtins.property
+    def guarantee_floors(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """What queues have at least of the devices they are guaranteed, by name. A plan that gives less than it says breaks a rule."""
+
     def __init__(
         self,
         *,
@@ -153,10 +178,11 @@ class Plan(_message.Message):
         groups: _abc.Iterable[Global___ActionGroup] | None = ...,
         claims: _abc.Iterable[Global___Claim] | None = ...,
         tier_floors: _abc.Iterable[_builtins.float] | None = ...,
+        guarantee_floors: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "claims", b"claims", "groups", b"groups", "tier_floors", b"tier_floors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "claims", b"claims", "groups", b"groups", "guarantee_floors", b"guarantee_floors", "tier_floors", b"tier_floors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,25 +25,25 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gangplan/v1/quality.proto\x12\x0bgangplan.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd3\x01\n\x07Quality\x12\x11\n\tobjective\x18\x01 \x01(\x01\x12\r\n\x05\x62ound\x18\x02 \x01(\x01\x12\x14\n\x0c\x61\x62solute_gap\x18\x03 \x01(\x01\x12\x14\n\x0crelative_gap\x18\x04 \x01(\x01\x12\x13\n\x0bgap_of_gain\x18\x05 \x01(\x01\x12\x15\n\rkeep_and_fill\x18\x06 \x01(\x01\x12%\n\x05terms\x18\x07 \x03(\x0b\x32\x16.gangplan.v1.TermValue\x12\'\n\x05tiers\x18\x08 \x03(\x0b\x32\x18.gangplan.v1.TierQuality\"t\n\x0bTierQuality\x12\r\n\x05value\x18\x01 \x01(\x01\x12\x0c\n\x04\x62\x65st\x18\x02 \x01(\x01\x12\r\n\x05\x62ound\x18\x03 \x01(\x01\x12\r\n\x05\x66loor\x18\x04 \x01(\x01\x12\x14\n\x0c\x61\x62solute_gap\x18\x05 \x01(\x01\x12\x14\n\x0crelative_gap\x18\x06 \x01(\x01\"u\n\tTermValue\x12\x0c\n\x04term\x18\x01 \x01(\t\x12\x14\n\x0c\x63ontribution\x18\x02 \x01(\x01\x12\x16\n\traw_value\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06weight\x18\x04 \x01(\x01H\x01\x88\x01\x01\x42\x0c\n\n_raw_valueB\t\n\x07_weight\"{\n\x0bTermination\x12.\n\x06reason\x18\x01 \x01(\x0e\x32\x1e.gangplan.v1.TerminationReason\x12,\n\x05limit\x18\x02 \x01(\x0e\x32\x1d.gangplan.v1.TerminationLimit\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"\x99\x02\n\x05Stage\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\tobjective\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05\x62ound\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0c\x61\x62solute_gap\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x19\n\x0crelative_gap\x18\x06 \x01(\x01H\x03\x88\x01\x01\x12\x18\n\x0bgap_of_gain\x18\x07 \x01(\x01H\x04\x88\x01\x01\x12\x10\n\x08verified\x18\x08 \x01(\x08\x42\x0c\n\n_objectiveB\x08\n\x06_boundB\x0f\n\r_absolute_gapB\x0f\n\r_relative_gapB\x0e\n\x0c_gap_of_gain*x\n\x11TerminationReason\x12\"\n\x1eTERMINATION_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1aTERMINATION_REASON_OPTIMAL\x10\x01\x12\x1f\n\x1bTERMINATION_REASON_FEASIBLE\x10\x02*\xc9\x01\n\x10TerminationLimit\x12!\n\x1dTERMINATION_LIMIT_UNSPECIFIED\x10\x00\x12\x1a\n\x16TERMINATION_LIMIT_NONE\x10\x01\x12\x1a\n\x16TERMINATION_LIMIT_TIME\x10\x02\x12\x1a\n\x16TERMINATION_LIMIT_NODE\x10\x03\x12\x1f\n\x1bTERMINATION_LIMIT_CANCELLED\x10\x04\x12\x1d\n\x19TERMINATION_LIMIT_FAILURE\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gangplan/v1/quality.proto\x12\x0bgangplan.v1\x1a\x1egoogle/protobuf/duration.proto\"\x81\x02\n\x07Quality\x12\x11\n\tobjective\x18\x01 \x01(\x01\x12\r\n\x05\x62ound\x18\x02 \x01(\x01\x12\x14\n\x0c\x61\x62solute_gap\x18\x03 \x01(\x01\x12\x14\n\x0crelative_gap\x18\x04 \x01(\x01\x12\x13\n\x0bgap_of_gain\x18\x05 \x01(\x01\x12\x15\n\rkeep_and_fill\x18\x06 \x01(\x01\x12%\n\x05terms\x18\x07 \x03(\x0b\x32\x16.gangplan.v1.TermValue\x12\'\n\x05tiers\x18\x08 \x03(\x0b\x32\x18.gangplan.v1.TierQuality\x12,\n\nguarantees\x18\t \x01(\x0b\x32\x18.gangplan.v1.TierQuality\"t\n\x0bTierQuality\x12\r\n\x05value\x18\x01 \x01(\x01\x12\x0c\n\x04\x62\x65st\x18\x02 \x01(\x01\x12\r\n\x05\x62ound\x18\x03 \x01(\x01\x12\r\n\x05\x66loor\x18\x04 \x01(\x01\x12\x14\n\x0c\x61\x62solute_gap\x18\x05 \x01(\x01\x12\x14\n\x0crelative_gap\x18\x06 \x01(\x01\"u\n\tTermValue\x12\x0c\n\x04term\x18\x01 \x01(\t\x12\x14\n\x0c\x63ontribution\x18\x02 \x01(\x01\x12\x16\n\traw_value\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06weight\x18\x04 \x01(\x01H\x01\x88\x01\x01\x42\x0c\n\n_raw_valueB\t\n\x07_weight\"{\n\x0bTermination\x12.\n\x06reason\x18\x01 \x01(\x0e\x32\x1e.gangplan.v1.TerminationReason\x12,\n\x05limit\x18\x02 \x01(\x0e\x32\x1d.gangplan.v1.TerminationLimit\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"\x99\x02\n\x05Stage\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\tobjective\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05\x62ound\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0c\x61\x62solute_gap\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x19\n\x0crelative_gap\x18\x06 \x01(\x01H\x03\x88\x01\x01\x12\x18\n\x0bgap_of_gain\x18\x07 \x01(\x01H\x04\x88\x01\x01\x12\x10\n\x08verified\x18\x08 \x01(\x08\x42\x0c\n\n_objectiveB\x08\n\x06_boundB\x0f\n\r_absolute_gapB\x0f\n\r_relative_gapB\x0e\n\x0c_gap_of_gain*x\n\x11TerminationReason\x12\"\n\x1eTERMINATION_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1aTERMINATION_REASON_OPTIMAL\x10\x01\x12\x1f\n\x1bTERMINATION_REASON_FEASIBLE\x10\x02*\xc9\x01\n\x10TerminationLimit\x12!\n\x1dTERMINATION_LIMIT_UNSPECIFIED\x10\x00\x12\x1a\n\x16TERMINATION_LIMIT_NONE\x10\x01\x12\x1a\n\x16TERMINATION_LIMIT_TIME\x10\x02\x12\x1a\n\x16TERMINATION_LIMIT_NODE\x10\x03\x12\x1f\n\x1bTERMINATION_LIMIT_CANCELLED\x10\x04\x12\x1d\n\x19TERMINATION_LIMIT_FAILURE\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gangplan.v1.quality_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TERMINATIONREASON']._serialized_start=934
-  _globals['_TERMINATIONREASON']._serialized_end=1054
-  _globals['_TERMINATIONLIMIT']._serialized_start=1057
-  _globals['_TERMINATIONLIMIT']._serialized_end=1258
+  _globals['_TERMINATIONREASON']._serialized_start=980
+  _globals['_TERMINATIONREASON']._serialized_end=1100
+  _globals['_TERMINATIONLIMIT']._serialized_start=1103
+  _globals['_TERMINATIONLIMIT']._serialized_end=1304
   _globals['_QUALITY']._serialized_start=75
-  _globals['_QUALITY']._serialized_end=286
-  _globals['_TIERQUALITY']._serialized_start=288
-  _globals['_TIERQUALITY']._serialized_end=404
-  _globals['_TERMVALUE']._serialized_start=406
-  _globals['_TERMVALUE']._serialized_end=523
-  _globals['_TERMINATION']._serialized_start=525
-  _globals['_TERMINATION']._serialized_end=648
-  _globals['_STAGE']._serialized_start=651
-  _globals['_STAGE']._serialized_end=932
+  _globals['_QUALITY']._serialized_end=332
+  _globals['_TIERQUALITY']._serialized_start=334
+  _globals['_TIERQUALITY']._serialized_end=450
+  _globals['_TERMVALUE']._serialized_start=452
+  _globals['_TERMVALUE']._serialized_end=569
+  _globals['_TERMINATION']._serialized_start=571
+  _globals['_TERMINATION']._serialized_end=694
+  _globals['_STAGE']._serialized_start=697
+  _globals['_STAGE']._serialized_end=978
 # @@protoc_insertion_point(module_scope)

@@ -96,6 +96,7 @@ class Quality(_message.Message):
     KEEP_AND_FILL_FIELD_NUMBER: _builtins.int
     TERMS_FIELD_NUMBER: _builtins.int
     TIERS_FIELD_NUMBER: _builtins.int
+    GUARANTEES_FIELD_NUMBER: _builtins.int
     objective: _builtins.float
     """Value of the plan."""
     bound: _builtins.float
@@ -120,6 +121,12 @@ class Quality(_message.Message):
         plans that keep all floors.
         """
 
+    @_builtins.property
+    def guarantees(self) -> Global___TierQuality:
+        """How much of what queues are guaranteed they have, in devices of all queues together; decided before the tiers. Unset: no queue
+        is guaranteed any.
+        """
+
     def __init__(
         self,
         *,
@@ -131,10 +138,11 @@ class Quality(_message.Message):
         keep_and_fill: _builtins.float = ...,
         terms: _abc.Iterable[Global___TermValue] | None = ...,
         tiers: _abc.Iterable[Global___TierQuality] | None = ...,
+        guarantees: Global___TierQuality | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["guarantees", b"guarantees"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["absolute_gap", b"absolute_gap", "bound", b"bound", "gap_of_gain", b"gap_of_gain", "keep_and_fill", b"keep_and_fill", "objective", b"objective", "relative_gap", b"relative_gap", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absolute_gap", b"absolute_gap", "bound", b"bound", "gap_of_gain", b"gap_of_gain", "guarantees", b"guarantees", "keep_and_fill", b"keep_and_fill", "objective", b"objective", "relative_gap", b"relative_gap", "terms", b"terms", "tiers", b"tiers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -142,7 +150,7 @@ Global___Quality: _TypeAlias = Quality  # noqa: Y015
 
 @_typing.final
 class TierQuality(_message.Message):
-    """TierQuality is how well one tier is served, in summed weights of jobs that run."""
+    """TierQuality is how well one tier is served, in summed weights of jobs that run; or how much of all guarantees is met, in devices."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -28,7 +28,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17gangplan/v1/queue.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\x1a\x1bgangplan/v1/resources.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf1\x05\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06parent\x18\x02 \x01(\t\x12\x19\n\x0c\x64\x65vice_limit\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12G\n\x14\x64\x65vice_limit_by_type\x18\x04 \x03(\x0b\x32).gangplan.v1.Queue.DeviceLimitByTypeEntry\x12#\n\x10\x64\x65vice_guarantee\x18\x05 \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x01\x88\x01\x01\x12U\n\x18\x64\x65vice_guarantee_by_type\x18\x06 \x03(\x0b\x32-.gangplan.v1.Queue.DeviceGuaranteeByTypeEntryB\x04\xa0\xbb\x18\x01\x12\x13\n\x06weight\x18\x07 \x01(\x01H\x02\x88\x01\x01\x12\x34\n\x0eresource_limit\x18\x08 \x01(\x0b\x32\x16.gangplan.v1.ResourcesB\x04\xa0\xbb\x18\x01\x12\"\n\x0f\x62orrowing_limit\x18\t \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x03\x88\x01\x01\x12 \n\rlending_limit\x18\n \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x04\x88\x01\x01\x12*\n\x07\x62udgets\x18\x0b \x03(\x0b\x32\x13.gangplan.v1.BudgetB\x04\xa0\xbb\x18\x01\x12\x12\n\x04held\x18\x0c \x01(\x08\x42\x04\xa0\xbb\x18\x01\x12\x16\n\x08revision\x18\r \x01(\tB\x04\xa0\xbb\x18\x01\x12\x1d\n\x10service_received\x18\x0e \x01(\x01H\x05\x88\x01\x01\x1a\x38\n\x16\x44\x65viceLimitByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a<\n\x1a\x44\x65viceGuaranteeByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0f\n\r_device_limitB\x13\n\x11_device_guaranteeB\t\n\x07_weightB\x12\n\x10_borrowing_limitB\x10\n\x0e_lending_limitB\x13\n\x11_service_received\"\xaa\x01\n\x06\x42udget\x12%\n\x04unit\x18\x01 \x01(\x0e\x32\x17.gangplan.v1.BudgetUnit\x12\r\n\x05limit\x18\x02 \x01(\x03\x12\r\n\x05spent\x18\x03 \x01(\x03\x12\x30\n\x0cperiod_start\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06period\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration*y\n\nBudgetUnit\x12\x1b\n\x17\x42UDGET_UNIT_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x42UDGET_UNIT_DEVICE_SECONDS\x10\x01\x12\x16\n\x12\x42UDGET_UNIT_MICROS\x10\x02\x12\x16\n\x12\x42UDGET_UNIT_JOULES\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17gangplan/v1/queue.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\x1a\x1bgangplan/v1/resources.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x05\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06parent\x18\x02 \x01(\t\x12\x19\n\x0c\x64\x65vice_limit\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12G\n\x14\x64\x65vice_limit_by_type\x18\x04 \x03(\x0b\x32).gangplan.v1.Queue.DeviceLimitByTypeEntry\x12\x1d\n\x10\x64\x65vice_guarantee\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12U\n\x18\x64\x65vice_guarantee_by_type\x18\x06 \x03(\x0b\x32-.gangplan.v1.Queue.DeviceGuaranteeByTypeEntryB\x04\xa0\xbb\x18\x01\x12\x13\n\x06weight\x18\x07 \x01(\x01H\x02\x88\x01\x01\x12\x34\n\x0eresource_limit\x18\x08 \x01(\x0b\x32\x16.gangplan.v1.ResourcesB\x04\xa0\xbb\x18\x01\x12\"\n\x0f\x62orrowing_limit\x18\t \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x03\x88\x01\x01\x12 \n\rlending_limit\x18\n \x01(\x03\x42\x04\xa0\xbb\x18\x01H\x04\x88\x01\x01\x12*\n\x07\x62udgets\x18\x0b \x03(\x0b\x32\x13.gangplan.v1.BudgetB\x04\xa0\xbb\x18\x01\x12\x12\n\x04held\x18\x0c \x01(\x08\x42\x04\xa0\xbb\x18\x01\x12\x16\n\x08revision\x18\r \x01(\tB\x04\xa0\xbb\x18\x01\x12\x1d\n\x10service_received\x18\x0e \x01(\x01H\x05\x88\x01\x01\x1a\x38\n\x16\x44\x65viceLimitByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a<\n\x1a\x44\x65viceGuaranteeByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0f\n\r_device_limitB\x13\n\x11_device_guaranteeB\t\n\x07_weightB\x12\n\x10_borrowing_limitB\x10\n\x0e_lending_limitB\x13\n\x11_service_received\"\xaa\x01\n\x06\x42udget\x12%\n\x04unit\x18\x01 \x01(\x0e\x32\x17.gangplan.v1.BudgetUnit\x12\r\n\x05limit\x18\x02 \x01(\x03\x12\r\n\x05spent\x18\x03 \x01(\x03\x12\x30\n\x0cperiod_start\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06period\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration*y\n\nBudgetUnit\x12\x1b\n\x17\x42UDGET_UNIT_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x42UDGET_UNIT_DEVICE_SECONDS\x10\x01\x12\x16\n\x12\x42UDGET_UNIT_MICROS\x10\x02\x12\x16\n\x12\x42UDGET_UNIT_JOULES\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,8 +39,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_QUEUE_DEVICELIMITBYTYPEENTRY']._serialized_options = b'8\001'
   _globals['_QUEUE_DEVICEGUARANTEEBYTYPEENTRY']._loaded_options = None
   _globals['_QUEUE_DEVICEGUARANTEEBYTYPEENTRY']._serialized_options = b'8\001'
-  _globals['_QUEUE'].fields_by_name['device_guarantee']._loaded_options = None
-  _globals['_QUEUE'].fields_by_name['device_guarantee']._serialized_options = b'\240\273\030\001'
   _globals['_QUEUE'].fields_by_name['device_guarantee_by_type']._loaded_options = None
   _globals['_QUEUE'].fields_by_name['device_guarantee_by_type']._serialized_options = b'\240\273\030\001'
   _globals['_QUEUE'].fields_by_name['resource_limit']._loaded_options = None
@@ -55,14 +53,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_QUEUE'].fields_by_name['held']._serialized_options = b'\240\273\030\001'
   _globals['_QUEUE'].fields_by_name['revision']._loaded_options = None
   _globals['_QUEUE'].fields_by_name['revision']._serialized_options = b'\240\273\030\001'
-  _globals['_BUDGETUNIT']._serialized_start=1090
-  _globals['_BUDGETUNIT']._serialized_end=1211
+  _globals['_BUDGETUNIT']._serialized_start=1084
+  _globals['_BUDGETUNIT']._serialized_end=1205
   _globals['_QUEUE']._serialized_start=162
-  _globals['_QUEUE']._serialized_end=915
-  _globals['_QUEUE_DEVICELIMITBYTYPEENTRY']._serialized_start=689
-  _globals['_QUEUE_DEVICELIMITBYTYPEENTRY']._serialized_end=745
-  _globals['_QUEUE_DEVICEGUARANTEEBYTYPEENTRY']._serialized_start=747
-  _globals['_QUEUE_DEVICEGUARANTEEBYTYPEENTRY']._serialized_end=807
-  _globals['_BUDGET']._serialized_start=918
-  _globals['_BUDGET']._serialized_end=1088
+  _globals['_QUEUE']._serialized_end=909
+  _globals['_QUEUE_DEVICELIMITBYTYPEENTRY']._serialized_start=683
+  _globals['_QUEUE_DEVICELIMITBYTYPEENTRY']._serialized_end=739
+  _globals['_QUEUE_DEVICEGUARANTEEBYTYPEENTRY']._serialized_start=741
+  _globals['_QUEUE_DEVICEGUARANTEEBYTYPEENTRY']._serialized_end=801
+  _globals['_BUDGET']._serialized_start=912
+  _globals['_BUDGET']._serialized_end=1082
 # @@protoc_insertion_point(module_scope)

@@ -117,7 +117,9 @@ class Queue(_message.Message):
     device_limit: _builtins.int
     """Most devices of all types that jobs of the subtree may hold. Unset: unlimited; 0: none at all."""
     device_guarantee: _builtins.int
-    """Planned. Devices that the subtree is owed whenever it has work for them. Unset: none is promised."""
+    """Devices that the subtree is owed whenever it has work for them. The sum over queues of what they hold within their guarantees is
+    made as large as can be before tiers and terms count; others give way for it. Unset or 0: none is promised.
+    """
     weight: _builtins.float
     """What it is owed of what its parent has, relative to those of its siblings that have jobs, from 1e-9 to 1e9. Jobs that are in
     a queue itself, beside child queues, together count as one child of weight 1; so do all jobs without a queue. Unset: 1.

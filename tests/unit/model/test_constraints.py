@@ -36,6 +36,7 @@ def test_families_are_found_and_their_rules_are_theirs():
         "eligibility",
         "gang",
         "gate",
+        "guarantee",
         "headroom",
         "justification",
         "order",

@@ -106,7 +106,7 @@ def programme(round_: Round) -> Program:
 
 
 def test_every_family_of_rows_has_an_example():
-    assert {*EXAMPLES, "tier"} == {name for name, _ in row_families()}
+    assert {*EXAMPLES, "tier", "guarantee"} == {name for name, _ in row_families()}
 
 
 def test_without_its_floor_a_tier_yields_to_what_is_heavier():
@@ -117,6 +117,17 @@ def test_without_its_floor_a_tier_yields_to_what_is_heavier():
     program = formulate(build_layout(replace(instance, floors=(1.0,))))
     assert solve(program) == pytest.approx(0.2)
     assert solve(without(program, "tier")) == pytest.approx(1.8)
+
+
+def test_without_its_floor_a_guarantee_yields_to_what_is_heavier():
+    """The same two jobs; the light one is in a queue that is guaranteed the device."""
+    jobs = [job("owed", queue="q"), job("heavy", weight=9.0)]
+    instance = build_instance(
+        round_of([node("a", H, 1)], jobs, queues=(Queue("q", device_guarantee=1),), policy=Policy())
+    )
+    program = formulate(build_layout(replace(instance, guarantee_floors={"q": 1.0})))
+    assert solve(program) == pytest.approx(0.2)
+    assert solve(without(program, "guarantee")) == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("family", EXAMPLES)

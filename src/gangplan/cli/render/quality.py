@@ -35,6 +35,10 @@ def quality_table(result: RoundResult) -> RenderableType:
         Text(value(quality.objective), style="bold"),
         "GPU-equivalents, the sum of its terms",
     )
+    if quality.guarantees is not None:
+        owed = quality.guarantees
+        note = f"devices that queues have of what they are guaranteed; at most {value(owed.bound)} can be"
+        table.add_row("guarantees met", value(owed.value), note)
     table.add_row("keep and fill", value(quality.keep_and_fill), "the plan that keeps everything and fills")
     table.add_row("bound", value(quality.bound), _proof(result))
     table.add_row("gap", value(quality.absolute_gap), _gaps(quality))

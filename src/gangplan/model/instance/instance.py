@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -119,6 +119,7 @@ class Instance:
         weight: shape (jobs,), w.
         tiers: shape (tiers, classes), what a member that runs counts in each tier.
         floors: least count of every tier that is decided.
+        guarantee_floors: what queues have at least of the devices they are guaranteed, once that is decided.
         fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
     """
 
@@ -156,6 +157,7 @@ class Instance:
     fair_rate: FloatArray
     tiers: FloatArray
     floors: tuple[float, ...] = ()
+    guarantee_floors: Mapping[str, float] = field(default_factory=dict)
 
     def option_at(self, k: int) -> Option:
         """The option at position ``k`` of the option arrays."""

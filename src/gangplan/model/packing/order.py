@@ -62,7 +62,12 @@ class PlanWriter:
                 named = tuple([self._name(other) for other in beneficiaries.of(j)])
                 ends = self._notice_ends(j, kind, waits.get(j, ()))
                 actions.append(self._action(j, kind, after.get(j, ()), assignment, depends_on, named, ends))
-        return Plan(tuple(actions), claims_of(self._instance, actions), self._instance.floors)
+        return Plan(
+            tuple(actions),
+            claims_of(self._instance, actions),
+            self._instance.floors,
+            self._instance.guarantee_floors,
+        )
 
     def _notice_ends(self, j: int, kind: ActionKind, waits: Collection[int]) -> float | None:
         """When job ``j`` may start, that waits for the stops of ``waits`` and its own."""

@@ -304,7 +304,9 @@ def _reason(
     gains: bool,
 ) -> _Reason:
     if job_class.kept:
-        return _Reason(VerdictKind.NOT_CHOSEN, "EVICTED", "gives its place to jobs that are worth more")
+        owed = " or that queues are guaranteed" if instance.guarantee_floors else ""
+        message = f"gives its place to jobs that are worth more{owed}"
+        return _Reason(VerdictKind.NOT_CHOSEN, "EVICTED", message)
     options = instance.options_of(job_class)
     if not gains and instance.jobs[job_class.jobs[0]].deadline_kind is DeadlineKind.STRICT:
         message = "its strict deadline can no longer be met, or not by starting now"
@@ -326,7 +328,8 @@ def _reason(
     kind = VerdictKind.NOT_CHOSEN if finished else VerdictKind.NOT_FOUND_IN_BUDGET
     if shortage is not None:
         code = "WORTH_LESS" if finished else "SEARCH_STOPPED"
-        beside = "beside jobs that are worth more" if finished else "beside the plan"
+        owed = " or have what queues are guaranteed" if instance.guarantee_floors else ""
+        beside = f"beside jobs that are worth more{owed}" if finished else "beside the plan"
         return _short(instance, kind, code, shortage, rooms.after, beside)
     if not gains:
         return _Reason(VerdictKind.NOT_CHOSEN, "NO_GAIN", "running it is worth nothing under this policy")

@@ -109,7 +109,15 @@ def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Ro
             for name, entry in scenario.accelerators.items()
         ),
         queues=tuple(
-            Queue(queue.name, queue.parent, queue.limit, dict(queue.limits), queue.weight, queue.received)
+            Queue(
+                queue.name,
+                queue.parent,
+                queue.limit,
+                dict(queue.limits),
+                queue.weight,
+                queue.received,
+                queue.guarantee,
+            )
             for queue in scenario.queues
         ),
         jobs=tuple(job for group in scenario.jobs for job in _jobs(group, start, now)),

@@ -61,6 +61,7 @@ def scenario_of(round_: Round, parameters: PlanParameters | None = None) -> Scen
                 "parent": queue.parent,
                 "limit": queue.device_limit,
                 "limits": dict(queue.device_limit_by_type),
+                "guarantee": queue.device_guarantee,
                 "weight": queue.weight,
                 "received": queue.service_received,
             }

@@ -269,6 +269,7 @@ class QueuePart(Part):
         parent: enclosing queue.
         limit: most devices of all types; None is unlimited, 0 is none at all.
         limits: the same by accelerator type.
+        guarantee: devices that it is owed whenever it has work for them; None or 0: none.
         weight: what it is owed, relative to its siblings.
         received: what its subtree has received so far, decayed: device-seconds, or device time such as 40h;
             None: unknown.
@@ -278,6 +279,7 @@ class QueuePart(Part):
     parent: Name | None = None
     limit: Whole | None = None
     limits: dict[Name, Whole] = {}
+    guarantee: Whole | None = None
     weight: Positive = 1.0
     received: Annotated[NonNegative, BeforeValidator(_time)] | None = None
 

@@ -158,6 +158,12 @@ def read_actions(message: plan_pb2.Plan, path: str, fields: Fields) -> Plan:
             fields.real(floor, path, f"tier_floors[{index}]", 0.0, limits.WORK)
             for index, floor in enumerate(message.tier_floors)
         ),
+        MappingProxyType(
+            {
+                queue: fields.real(floor, path, f'guarantee_floors["{queue}"]', 0.0, limits.WORK)
+                for queue, floor in sorted(message.guarantee_floors.items())
+            }
+        ),
     )
 
 
@@ -267,5 +273,10 @@ def _read_quality(message: quality_pb2.Quality) -> Quality:
         gap_of_gain=message.gap_of_gain,
         keep_and_fill=message.keep_and_fill,
         objective_by_term=MappingProxyType({term.term: term.contribution for term in message.terms}),
-        tiers=tuple(TierQuality(tier.value, tier.best, tier.bound, tier.floor) for tier in message.tiers),
+        tiers=tuple(_read_tier(tier) for tier in message.tiers),
+        guarantees=_read_tier(message.guarantees) if message.HasField("guarantees") else None,
     )
+
+
+def _read_tier(message: quality_pb2.TierQuality) -> TierQuality:
+    return TierQuality(message.value, message.best, message.bound, message.floor)

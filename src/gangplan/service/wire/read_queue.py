@@ -30,6 +30,11 @@ def read_queues(
         limit_of_all = None
         if message.HasField("device_limit"):
             limit_of_all = fields.integer(message.device_limit, here, "device_limit", 0, limits.QUEUE_DEVICES)
+        guarantee = None
+        if message.HasField("device_guarantee"):
+            guarantee = fields.integer(
+                message.device_guarantee, here, "device_guarantee", 0, limits.QUEUE_DEVICES
+            )
         weight, received = 1.0, None
         if message.HasField("weight"):
             weight = fields.real(
@@ -38,7 +43,15 @@ def read_queues(
         if message.HasField("service_received"):
             received = fields.real(message.service_received, here, "service_received", 0.0, limits.WORK)
         queues.append(
-            Queue(name, message.parent or None, limit_of_all, MappingProxyType(by_type), weight, received)
+            Queue(
+                name,
+                message.parent or None,
+                limit_of_all,
+                MappingProxyType(by_type),
+                weight,
+                received,
+                guarantee,
+            )
         )
     parents = {queue.name: queue.parent for queue in queues}
     cycles = find_cycles(parents)

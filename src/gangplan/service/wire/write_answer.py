@@ -111,6 +111,8 @@ def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
             write_reservation(action.reservation, written.reservation)
     write_claims(plan.claims, message.claims)
     message.tier_floors.extend(plan.tier_floors)
+    for queue, floor in sorted(plan.guarantee_floors.items()):
+        message.guarantee_floors[queue] = floor
 
 
 def write_claims(claims: Iterable[Claim], messages: Any) -> None:
@@ -163,6 +165,7 @@ def _write_quality(quality: Quality) -> quality_pb2.Quality:
             for term, value in sorted(quality.objective_by_term.items())
         ],
         tiers=[_write_tier(tier) for tier in quality.tiers],
+        guarantees=None if quality.guarantees is None else _write_tier(quality.guarantees),
     )
 
 

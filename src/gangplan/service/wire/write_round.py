@@ -68,4 +68,5 @@ def _write_queue(queue: Queue) -> queue_pb2.Queue:
         device_limit_by_type=dict(sorted(queue.device_limit_by_type.items())),
         weight=None if queue.weight == 1.0 else queue.weight,
         service_received=queue.service_received,
+        device_guarantee=queue.device_guarantee,
     )
