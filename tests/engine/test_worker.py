@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,6 +205,51 @@ def test_a_call_that_comes_before_the_process_is_ready_waits_its_turn() -> None:
         assert time.monotonic() - budget.deadline < LATE_SECONDS
         assert starting.process_id == process  # it may yet become ready
         assert starting.replaced == 0
+
+
+def test_a_process_that_takes_long_to_start_costs_no_more_than_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine, or when it is stopped before it is a program of its own."""
+    may_go_on = threading.Event()
+    start = subprocess.Popen
+
+    def slow(*words: Any, **more: Any) -> Any:
+        assert may_go_on.wait(60)
+        return start(*words, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", slow)
+    starting = SolverWorker(preload=("honest",), extra=EXTRA)
+    try:
+        for _ in range(2):
+            with pytest.raises(WorkerError, match="no solver process was started by the deadline"):
+                starting.solve("honest", KNAPSACK, PLAIN, START, Budget(0.05))
+        may_go_on.set()
+        assert works(starting)
+    finally:
+        may_go_on.set()
+        starting.close()
+
+
+def test_a_worker_that_is_closed_while_its_process_starts_leaves_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_go_on = threading.Event()
+    start = subprocess.Popen
+    started: list[subprocess.Popen[bytes]] = []
+
+    def slow(*words: Any, **more: Any) -> Any:
+        assert may_go_on.wait(60)
+        started.append(start(*words, **more))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", slow)
+    starting = SolverWorker(preload=("honest",), extra=EXTRA)
+    with pytest.raises(WorkerError):
+        starting.solve("honest", KNAPSACK, PLAIN, START, Budget(0.05))
+    starting.close()
+    may_go_on.set()
+    assert until(lambda: bool(started) and started[0].returncode is not None, 60.0)
 
 
 def test_a_backend_that_cannot_be_loaded_is_named() -> None:

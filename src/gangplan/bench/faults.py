@@ -89,5 +89,19 @@ def in_flight(run: Run, served: Service) -> Iterator[None]:
 
 
 def solver_processes(service_process: int) -> list[int]:
-    """Ids of the processes that a service started."""
-    return [process for process in peak_bytes(service_process) if process != service_process]
+    """Ids of the solver processes that a service started.
+
+    One that is no program of its own yet is left out: what is done to it at that moment is done to its start,
+    and says nothing of a solver at work.
+    """
+    service = _command(service_process)
+    children = [process for process in peak_bytes(service_process) if process != service_process]
+    return [process for process in children if _command(process) not in (b"", service)]
+
+
+def _command(process: int) -> bytes:
+    """Its command line; empty where it is gone."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -74,6 +74,7 @@ class SolverWorker:
         self._turn = threading.Lock()
         self._state = threading.Lock()
         self._process: _Process | None = None
+        self._launch: _Launch | None = None
         self._closed = False
         self._replaced = 0
 
@@ -101,11 +102,9 @@ class SolverWorker:
         Raises:
             WorkerError: the worker is closed, or no process can be started.
         """
-        with self._state:
-            if self._closed:
-                raise WorkerError("the solver worker is closed")
-            if self._process is None:
-                self._process = _Process(self._setup)
+        launch = self._launched()
+        if launch is not None:
+            launch.wait(math.inf, None)
 
     def wait_until_ready(self, budget: Budget | None = None) -> Mapping[str, str]:
         """Wait until the process can solve, and say which preloaded backends failed and why.
@@ -115,7 +114,7 @@ class SolverWorker:
         """
         budget = Budget(START_SECONDS) if budget is None else budget
         with self._taken(budget, None):
-            process = self._present()
+            process = self._present(budget.deadline, None)
             try:
                 return process.ready(budget.deadline)
             except _FailedError as error:
@@ -155,8 +154,8 @@ class SolverWorker:
 
     def _ask(self, request: Request, cancellation: Cancellation | None) -> Answer:
         """Send the request and wait for the answer; end the process when there is none."""
-        process = self._present()
         latest = request.deadline + self._grace_seconds
+        process = self._present(latest, cancellation)
         cancellation = cancellation or Cancellation()
         try:
             with cancellation.hooked(process.interrupt):
@@ -171,12 +170,45 @@ class SolverWorker:
     def _taken(self, budget: Budget, cancellation: Cancellation | None) -> _Turn:
         return _Turn(self._turn, budget, cancellation)
 
-    def _present(self) -> _Process:
-        self.start()
+    def _present(self, latest: float, cancellation: Cancellation | None) -> _Process:
+        """The process; it may have to be started, and is not waited for longer than until ``latest``."""
+        launch = self._launched()
+        if launch is not None:
+            launch.wait(latest, cancellation)
         process = self._process
         if process is None:
             raise WorkerError("the solver worker is closed")
         return process
+
+    def _launched(self) -> _Launch | None:
+        """The start that is under way or begins now; None: there is a process."""
+        with self._state:
+            if self._closed:
+                raise WorkerError("the solver worker is closed")
+            if self._process is not None:
+                return None
+            if self._launch is None:
+                self._launch = _Launch()
+                threading.Thread(target=self._start, args=(self._launch,), daemon=True).start()
+            return self._launch
+
+    def _start(self, launch: _Launch) -> None:
+        """In the background: start a process, which takes as long as the machine likes."""
+        process: _Process | None = None
+        try:
+            process = _Process(self._setup)
+        except WorkerError as error:
+            launch.error = error
+        except Exception as error:  # noqa: BLE001 - whoever waits for the process gets it
+            launch.error = WorkerError(f"no solver process can be started: {error}")
+        with self._state:
+            self._launch = None
+            if not self._closed:
+                self._process, process = process, None
+        launch.done.set()
+        if process is not None:  # nobody wants it any more
+            process.interrupt()
+            process.end()
 
     def _end(self, process: _Process, error: _FailedError) -> str:
         """Give up ``process`` (unless it is merely starting up), replace it, and say why."""
@@ -199,6 +231,35 @@ class SolverWorker:
             self.start()
         except WorkerError:
             return  # closed meanwhile; or no process can be started, which the next call reports
+
+
+class _Launch:
+    """The start of a process, which some may wait for.
+
+    Attributes:
+        done: it has been started, or not.
+        error: why not.
+    """
+
+    _SLICE_SECONDS = 0.02
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.error: WorkerError | None = None
+
+    def wait(self, latest: float, cancellation: Cancellation | None) -> None:
+        """Wait no longer than until ``latest`` and a cancellation.
+
+        Raises:
+            WorkerError: there is no process.
+        """
+        while not self.done.wait(max(0.0, min(self._SLICE_SECONDS, latest - time.monotonic()))):
+            if cancellation is not None and cancellation.cancelled:
+                raise WorkerError("the call was cancelled")
+            if time.monotonic() >= latest:
+                raise WorkerError("no solver process was started by the deadline")
+        if self.error is not None:
+            raise self.error
 
 
 class _Turn:
