@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.bench.machine import peak_bytes
+from gangplan.bench.faults import solver_processes
 from gangplan.bench.serving import Service, service
 from gangplan.client import Client
 from gangplan.domain.plan import RoundResult, TerminationLimit, TerminationReason
@@ -30,7 +30,7 @@ from gangplan.planning.generate import generate_named
 from gangplan.testing.faulty_backends import LIARS, install
 
 BUDGET = 1.5
-LATE_SECONDS = 1.0
+LATE_SECONDS = 3.0
 MEBIBYTE = 2**20
 
 
@@ -72,6 +72,15 @@ def ask(address: str, round_: Round, budget: float = BUDGET, **how: object) -> R
     return result
 
 
+def ask_a_solver(address: str, round_: Round, **how: object) -> RoundResult:
+    """The answer to a round in which a solver had its turn, on a busy machine with a larger budget."""
+    for times in (1, 4):
+        result = ask(address, round_, times * BUDGET, pipeline="full", **how)
+        if "left no time for a solver" not in result.detail:
+            return result
+    return ask(address, round_, 16 * BUDGET, pipeline="full", **how)
+
+
 def assert_the_next_is_served(address: str, round_: Round) -> None:
     """By a solver that answers: the process that had to go is replaced."""
     small = generate_named("S/steady/50/seed1")
@@ -101,15 +110,10 @@ def assert_the_next_is_served(address: str, round_: Round) -> None:
 def test_a_faulty_solver_costs_its_answer_and_not_the_round(
     served: Service, round_: Round, solver: str, said: str
 ) -> None:
-    result = ask(served.address, round_, solver=solver, pipeline="full")
+    result = ask_a_solver(served.address, round_, solver=solver)
     assert said in result.detail
     assert result.limit is TerminationLimit.FAILURE if said == "lied" else result.limit
     assert_the_next_is_served(served.address, round_)
-
-
-def solver_processes(service_process: int) -> list[int]:
-    """Ids of what the service started."""
-    return [process for process in peak_bytes(service_process) if process != service_process]
 
 
 @contextlib.contextmanager
@@ -138,7 +142,7 @@ def killing(service_process: int, after: float, every: float = 0.05) -> Iterator
 
 def test_a_worker_that_is_killed_again_and_again(served: Service, round_: Round) -> None:
     with killing(served.process, after=0.2) as killed:
-        result = ask(served.address, round_, pipeline="full")
+        result = ask_a_solver(served.address, round_)
     assert killed
     assert "died" in result.detail or "not ready by the deadline" in result.detail, result.detail
     assert_the_next_is_served(served.address, round_)
@@ -151,7 +155,7 @@ def test_a_memory_limit_just_above_the_idle_size(faulty_path: str, round_: Round
         size = resident(worker)
     above = size // MEBIBYTE + 8
     with service("--worker-memory-mib", str(above), environment={"PYTHONPATH": faulty_path}) as capped:
-        result = ask(capped.address, round_, solver="grow", pipeline="full")
+        result = ask_a_solver(capped.address, round_, solver="grow")
         assert f"the limit is {above * MEBIBYTE}" in result.detail
         assert "the solver process grew to" in result.detail
         assert_the_next_is_served(capped.address, round_)

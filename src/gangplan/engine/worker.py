@@ -6,6 +6,7 @@ gRPC and of the solvers, and multiprocessing's spawn would import the caller's m
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -37,6 +38,8 @@ START_SECONDS = 60.0
 
 _GRACE_SECONDS = 0.01
 _MEMORY_POLL_SECONDS = 0.05
+_SHORTEST_END_SECONDS, _LONGEST_END_SECONDS = 0.02, 0.5
+"""From when a process closes its socket until its exit code is known: milliseconds on an idle machine."""
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
     "from gangplan.engine.solver_process import main; main(int(sys.argv[1]))"
@@ -377,18 +380,17 @@ class _Process:
         try:
             return self._channel.receive(deadline)
         except ChannelClosedError as error:
-            self._linger()
+            self._linger(deadline)
             raise _FailedError("the solver process died") from error
         except ChannelTimeoutError as error:
             raise _FailedError("the solver process's answer was not complete by the deadline") from error
 
-    def _linger(self) -> None:
+    def _linger(self, deadline: float) -> None:
         """Give a process whose socket is closed a moment to be gone, so that its exit code is known."""
         if not self.interrupted:
-            try:
-                self._child.wait(0.02)
-            except subprocess.TimeoutExpired:
-                return
+            left = min(_LONGEST_END_SECONDS, deadline - time.monotonic())
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(max(_SHORTEST_END_SECONDS, left))
 
     def _resident_bytes(self) -> int:
         try:
