@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from gangplan.domain.job import Component, Job, TaskGroup
+from gangplan.domain.job import OPEN, Component, Job, TaskGroup
 from gangplan.domain.plan import Action, ActionKind, RoundResult
 from gangplan.domain.round import Round
 from gangplan.model.verifier.verify import verify
@@ -38,12 +38,14 @@ def unhurried(round_: Round) -> Round:
     With a limit on disruptions the next round goes on where this one had to stop, and a job that may not be
     moved or resized, or is left alone for a time, may, once it is stopped, start anywhere and in any size.
     One that has a claim must start there, and is as free as others a round later.
+    One that runs behind a gate contends, and once it is stopped it does not: then all others weigh otherwise.
     """
 
     def free(old: Job) -> Job:
         calm = old.running and replace(old.running, next_safe_point=None, minimum_run_until=None)
         may = replace(old.capabilities, movable=True, resizable=True)
-        return replace(old, capabilities=may, running=calm, disrupted_at=())
+        gate = OPEN if old.running else old.gate
+        return replace(old, capabilities=may, running=calm, gate=gate, disrupted_at=())
 
     policy = replace(
         round_.policy, disruption_limit=None, minimum_run_seconds=0.0, disruption_limit_per_job_hour=None
