@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 INK, SOFT = "#fe00f0", "#fe00f1"
 """Stand for the page's ink, and for a softer one."""
 _SERIES = 8
+_LEGEND_LETTERS = 72
+"""That stand beside each other in a legend, lines and gaps counted as letters."""
 _DAY, _HOUR, _MINUTE = 86_400.0, 3600.0, 60.0
 _UNITS = ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes"))
 
@@ -26,7 +28,7 @@ def series(k: int) -> str:
     return f"#fe00{k % _SERIES:02x}"
 
 
-def figure(height: float = 3.1, width: float = 5.4) -> tuple[Any, Axes]:
+def figure(height: float = 2.9, width: float = 4.8) -> tuple[Any, Axes]:
     """A figure of our own, not of pyplot's: no window, no state; inches."""
     import matplotlib as mpl
     from cycler import cycler
@@ -56,8 +58,11 @@ def figure(height: float = 3.1, width: float = 5.4) -> tuple[Any, Axes]:
 
 
 def legend(axes: Axes, **how: Any) -> None:
-    """A legend without a frame, in the page's ink."""
-    axes.legend(frameon=False, fontsize=8, labelcolor=INK, **how)
+    """A legend without a frame, in the page's ink: above the picture, where it hides nothing."""
+    _, labels = axes.get_legend_handles_labels()
+    columns = max(1, min(4, _LEGEND_LETTERS // (6 + max(map(len, labels), default=0))))
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns} | how
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK, **place)
 
 
 def logarithmic(axes: Axes) -> None:

@@ -22,7 +22,8 @@ def page(document: Mapping[str, Any], command: str = "") -> Page:
     names = said["figures"]
     first = names[0]
     drawn = [(title, text) for other in names[1:] for title, text in _pictures(document, first, other)]
-    played = f"{len(tried)} policies were played, {said['seeds']} draws of each, seed {said['seed']}"
+    draws = "once each" if said["seeds"] == 1 else f"{said['seeds']} draws of each"
+    played = f"{len(tried)} policies were played, {draws}, seed {said['seed']}"
     ranges = ", ".join(f"{k} {low:g} to {high:g}" for k, (low, high) in said["weights"].items())
     facts = [
         f"Base: {said['base']}, policy {said['policy']}; {played}.",
@@ -91,17 +92,23 @@ def _pictures(document: Mapping[str, Any], first: str, second: str) -> Iterator[
             edgecolors=series(4),
             label="chosen",
         )
-    axes.set_xlabel(f"{first.replace('_', ' ')}, {x_label}")
-    axes.set_ylabel(f"{second.replace('_', ' ')}, {y_label}")
-    legend(axes, loc="best")
-    yield f"{FIGURES[second].about} against {FIGURES[first].about}", svg(drawn)
+    axes.set_xlabel(_label(first, x_label))
+    axes.set_ylabel(_label(second, y_label))
+    legend(axes)
+    about = FIGURES[second].about
+    yield f"{about[0].upper()}{about[1:]} against {FIGURES[first].about}", svg(drawn)
 
 
 def _scale(name: str, values: Sequence[float]) -> tuple[float, str]:
     unit = FIGURES[name].unit
     if unit == "s":
         return unit_of(max(values))
-    return (0.01, "%") if unit == "share" else (1.0, {"h": "device-hours"}.get(unit, "as it is counted"))
+    return (0.01, "%") if unit == "share" else (1.0, {"h": "device-hours"}.get(unit, ""))
+
+
+def _label(name: str, unit: str) -> str:
+    words = name.replace("_", " ")
+    return f"{words}, {unit}" if unit else words
 
 
 def _front(document: Mapping[str, Any], names: Sequence[str]) -> Section:

@@ -81,19 +81,17 @@ def _comparison(runs: Sequence[tuple[str, _Run]]) -> list[str]:
     said = []
     if any(one["metrics"]["unfinished"] for _, one in runs):
         said.append("Not all jobs ended everywhere: figures of their ends must not be compared.")
-    for label, field, sign in (
-        ("Mean completion time", "completion_mean", 1),
-        ("Time to the first start, 99th percentile", "queueing_p99", 1),
-        ("Makespan", "makespan", 1),
+    for label, field in (
+        ("Mean completion time", "completion_mean"),
+        ("Time to the first start, 99th percentile", "queueing_p99"),
+        ("Makespan", "makespan"),
     ):
-        known = [
-            (sign * one["metrics"][field], name) for name, one in runs if one["metrics"][field] is not None
-        ]
+        known = [(one["metrics"][field], name) for name, one in runs if one["metrics"][field] is not None]
         if len(known) > 1:
             (best, who), (worst, last) = min(known), max(known)
-            said.append(
-                f"{label}: {words.time_or(best)} with {who}, up to {words.time_or(worst)} with {last}."
-            )
+            low, high = words.time_or(best), words.time_or(worst)
+            same = f"{label}: {low} with all."
+            said.append(same if low == high else f"{label}: {low} with {who}, up to {high} with {last}.")
     met = [
         (sum(kind["met"] for kind in one["metrics"]["deadlines"].values()), name)
         for name, one in runs
@@ -101,7 +99,10 @@ def _comparison(runs: Sequence[tuple[str, _Run]]) -> list[str]:
     ]
     if met:
         (most, who), (least, last) = max(met), min(met)
-        said.append(f"Deadlines met: {most:,} with {who}, down to {least:,} with {last}.")
+        same = f"Deadlines met: {most:,} with all."
+        said.append(
+            same if most == least else f"Deadlines met: {most:,} with {who}, down to {least:,} with {last}."
+        )
     return said
 
 

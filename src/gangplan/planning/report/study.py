@@ -65,7 +65,7 @@ def _facts(study: Study, document: Mapping[str, Any]) -> list[str]:
     cluster = f" on {base.cluster}" if base.cluster else ""
     found = [text for text in (" ".join(study.about.split()),) if text]
     found.append(
-        f"Base: {source}{cluster}, policy {base.policy}, told {base.told or 'as the scenario says'}."
+        f"Base: {source}{cluster}, {_policy(study)}, told {base.told or 'as the scenario says'}."
     )
     if study.seeds > 1:
         how = {"resample": "other jobs drawn from the same with replacement", "windows": "the next window"}
@@ -86,6 +86,11 @@ def _facts(study: Study, document: Mapping[str, Any]) -> list[str]:
     total = run["played"] + run["reused"]
     found.append(f"{total:,} simulations in {run['where']}, {run['cpu_s']:,.1f} CPU seconds in all.")
     return found
+
+
+def _policy(study: Study) -> str:
+    changed = any("policy" in change for change in study.changes)
+    return "policy as the point says" if changed else f"policy {study.base.policy}"
 
 
 def _points(study: Study, points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Section:

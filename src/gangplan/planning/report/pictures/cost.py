@@ -36,5 +36,5 @@ def pictures(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[st
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("price, in the catalogue's currency")
-    legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.32), ncols=4)
+    legend(axes)
     yield "Cost until the last end", svg(drawn)

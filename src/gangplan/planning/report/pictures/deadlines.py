@@ -29,5 +29,5 @@ def pictures(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[st
     axes.set_xlabel(f"{unit} after the deadline; left of 0 is in time")
     axes.set_ylabel("share of jobs with a deadline")
     if len(lines) > 1:
-        legend(axes, loc="lower right")
+        legend(axes)
     yield "Deadlines: how early or late jobs ended", svg(drawn)

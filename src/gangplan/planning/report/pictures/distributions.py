@@ -58,5 +58,5 @@ def _cumulative(
     axes.set_ylim(0.0, 1.02)
     axes.set_ylabel("share of jobs")
     if len(lines) > 1:
-        legend(axes, loc="lower right")
+        legend(axes)
     return svg(drawn)

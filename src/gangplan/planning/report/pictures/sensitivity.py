@@ -10,6 +10,8 @@ from gangplan.planning.report.drawing import INK, SOFT, figure, legend, series, 
 from gangplan.planning.study.figures import FIGURES
 
 _MOST_LINES = 8
+_ASIDE = 0.08
+"""Between two lines at a value that is no number, of the way to the next: none hides another."""
 _Point = Mapping[str, Any]
 
 
@@ -17,6 +19,8 @@ def pictures(
     points: Sequence[_Point], axis: str, names: Sequence[str], bounds: Mapping[str, Mapping[str, float]]
 ) -> Iterator[tuple[str, str]]:
     """Each figure along one axis: a line for each combination of the others, medians with the span of draws.
+
+    A figure that is the same everywhere has no picture: the table says so.
 
     Args:
         points: of a study's document.
@@ -31,7 +35,8 @@ def pictures(
             if values:
                 rest = ", ".join(f"{k} {_text(v)}" for k, v in point["values"].items() if k != axis)
                 lines.setdefault(rest, []).append((point["values"][axis], values))
-        if lines and any(len(line) > 1 for line in lines.values()):
+        seen = {value for line in lines.values() for _, values in line for value in values}
+        if len(seen) > 1 and any(len(line) > 1 for line in lines.values()):
             about = FIGURES[name].about
             yield (
                 f"{about[0].upper()}{about[1:]}, by {axis}",
@@ -48,7 +53,8 @@ def _picture(
     places = list(dict.fromkeys(_text(value) for line in lines.values() for value, _ in line))
     for k, (rest, line) in enumerate(list(lines.items())[:_MOST_LINES]):
         ordered = sorted(line, key=lambda pair: pair[0]) if numbers else line
-        at = [value if numbers else places.index(_text(value)) for value, _ in ordered]
+        aside = 0.0 if numbers else _ASIDE * (k - (min(len(lines), _MOST_LINES) - 1) / 2)
+        at = [value if numbers else places.index(_text(value)) + aside for value, _ in ordered]
         middle = [statistics.median(values) / scale for _, values in ordered]
         style = "-" if numbers else ""
         axes.plot(at, middle, f"o{style}", color=series(k), label=rest or None, markersize=4, linewidth=1.5)
@@ -72,7 +78,7 @@ def _picture(
     axes.set_xlabel(axis)
     axes.set_ylabel(label)
     if len(lines) > 1:
-        legend(axes, loc="best")
+        legend(axes)
     return svg(drawn)
 
 

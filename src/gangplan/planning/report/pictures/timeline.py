@@ -33,7 +33,7 @@ def _use(found: Mapping[str, Any]) -> str:
     axes.set_xlim(0, times[-1])
     axes.set_xlabel(unit)
     axes.set_ylabel("devices held, %")
-    legend(axes, loc="lower left")
+    legend(axes)
     return svg(drawn)
 
 
@@ -52,5 +52,5 @@ def _queue(known: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     axes.set_xlabel(unit)
     axes.set_ylabel("jobs that hold nothing")
     if len(known) > 1:
-        legend(axes, loc="upper right")
+        legend(axes)
     return svg(drawn)

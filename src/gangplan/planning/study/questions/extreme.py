@@ -37,7 +37,8 @@ def answer(
     best, said = kept[min(rated)[1]]
     which = "Least" if find.least else "Most"
     figures = "; ".join(
-        f"{words.figure(one, best.median(one))} {one}" for one in dict.fromkeys([name, *find.where])
+        f"{FIGURES[one].about} {words.figure(one, best.median(one))}"
+        for one in dict.fromkeys([name, *find.where])
     )
     sure = "" if said is None else words.sure(said)
     sentence = (
