@@ -14,6 +14,8 @@ import typer
 from gangplan.cli.durations import duration
 from gangplan.cli.exits import explained, say
 from gangplan.cli.output import Format, print_document
+from gangplan.cli.render.counting import counting
+from gangplan.cli.render.figures import counted
 
 if TYPE_CHECKING:
     from gangplan.planning.rounds.history import History
@@ -215,10 +217,11 @@ def simulate(
         history = sources.failing(history, settings.most_rounds, mtbf, repair, history.seed)
     how = policies.How(pipeline=pipeline.value, time_budget_seconds=time_limit, seed=history.seed)
     decides = policies.make(policy, how)
-    with _progress(history) as shown, _kept(state, history, policy, settings) as (begin, keep):
+    with counting("job") as tell, _kept(state, history, policy, settings) as (begin, keep):
 
         def on_round(record: RoundRecord) -> None:
-            shown(record)
+            there = counted(len(record.before.live), "job")
+            tell(len(record.after.ended), len(history.arrivals), f"round {record.number}, {there} there")
             keep(record)
 
         played = play(history, decides, settings, on_round=on_round, begin=begin)
@@ -339,24 +342,3 @@ def _kept(
             say(f"kept in {path}: the same command goes on from there")
         raise
     path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _progress(history: History) -> Iterator[Callable[[RoundRecord], None]]:
-    """A bar on standard error while it is played: how many jobs have ended."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from gangplan.cli.render.console import talk_console
-
-    columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=talk_console(), transient=True) as bar:
-        task = bar.add_task("", total=len(history.arrivals))
-
-        def on_round(record: RoundRecord) -> None:
-            ended, there = len(record.after.ended), len(record.before.live)
-            bar.update(task, completed=ended, description=f"round {record.number}, {there} jobs there")
-
-        yield on_round

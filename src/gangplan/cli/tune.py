@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gangplan.cli.exits import explained, say
+from gangplan.cli.exits import explained
 from gangplan.cli.output import Format, print_document
+from gangplan.cli.render.counting import counting
 
 if TYPE_CHECKING:
     from gangplan.planning.study.schema import Bound
@@ -99,18 +100,19 @@ def tune(
     import os
 
     count = workers or len(os.sched_getaffinity(0))
-    found = tuned(
-        base,
-        Local(count),
-        turned,
-        Wish(names, bounds, best or names[0]),
-        points=points,
-        refinements=refinements,
-        seeds=seeds,
-        seed=seed,
-        finished=Finished(state),
-        on_progress=_progress(),
-    )
+    with counting("simulation") as tell:
+        found = tuned(
+            base,
+            Local(count),
+            turned,
+            Wish(names, bounds, best or names[0]),
+            points=points,
+            refinements=refinements,
+            seeds=seeds,
+            seed=seed,
+            finished=Finished(state),
+            on_progress=lambda done, wanted: tell(done, wanted, ""),
+        )
     said = {
         "base": source,
         "policy": policy,
@@ -224,9 +226,3 @@ def _document(said: dict[str, Any], found: Tuned) -> dict[str, Any]:
         "chosen": found.chosen,
         "rules": [{"name": name, "price": dict(price)} for name, price in found.rules],
     }
-
-
-def _progress() -> Any:
-    if not sys.stderr.isatty():
-        return None
-    return lambda done, wanted: say(f"{done} of {wanted} simulations")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +11,11 @@ import typer
 
 from gangplan.cli.exits import explained, say
 from gangplan.cli.output import Format, print_document
+from gangplan.cli.render.counting import counting
 
 if TYPE_CHECKING:
     from gangplan.planning.study.ask import Progress, Runner
 
-_SAY_SECONDS = 30.0
-"""Between two lines of progress where standard error is no terminal."""
 _INTERRUPTED = 130
 
 
@@ -72,6 +68,7 @@ def whatif(
         raise typer.BadParameter("name a study, e.g. scenarios/studies/deadlines.yaml", param_hint="STUDY")
     from gangplan.planning.study.ask import ask
     from gangplan.planning.study.finished import Finished
+    from gangplan.planning.study.result import label
 
     if report is not None:
         from gangplan.planning.report.frame import check_libraries
@@ -80,8 +77,13 @@ def whatif(
     given = studies.load(study)
     finished = Finished(state)
     try:
-        with _progress() as tell:
-            result = ask(given, _runner(workers, ray, cpus), finished, tell)
+        with counting("simulation") as tell:
+
+            def on_progress(progress: Progress) -> None:
+                last = "" if progress.last is None else label(progress.last)
+                tell(progress.done, progress.wanted, last)
+
+            result = ask(given, _runner(workers, ray, cpus), finished, on_progress)
     except KeyboardInterrupt:
         if state is not None and state.exists():
             say(f"kept in {state}: the same command goes on from there")
@@ -109,34 +111,3 @@ def _runner(workers: int | None, ray: str | None, cpus: float) -> Runner:
     from gangplan.planning.study.runners.local import Local
 
     return Local(workers or len(os.sched_getaffinity(0)))
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """How far it is, on standard error: a bar on a terminal, a line now and then elsewhere."""
-    if not sys.stderr.isatty():
-        told = time.monotonic()
-
-        def line(progress: Progress) -> None:
-            nonlocal told
-            if time.monotonic() - told >= _SAY_SECONDS:
-                told = time.monotonic()
-                say(f"{progress.done} of {progress.wanted} simulations so far")
-
-        yield line
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    from gangplan.cli.render.console import talk_console
-    from gangplan.planning.study.result import label
-
-    columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=talk_console(), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def on_progress(progress: Progress) -> None:
-            last = "" if progress.last is None else label(progress.last)
-            bar.update(task, completed=progress.done, total=progress.wanted, description=last)
-
-        yield on_progress

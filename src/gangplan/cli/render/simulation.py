@@ -9,6 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gangplan.planning.times import spoken
+
 if TYPE_CHECKING:
     from gangplan.planning.metrics import JobReport, Metrics, Ratio
 
@@ -35,13 +37,13 @@ def _figures(metrics: Metrics) -> Table:
     table.add_row(
         "completion mean, p50, p99", _times(metrics, "completion_mean", "completion_p50", "completion_p99")
     )
-    table.add_row("makespan", _time(metrics.makespan))
+    table.add_row("makespan", spoken(metrics.makespan))
     queueing = _times(metrics, "queueing_mean", "queueing_p50", "queueing_p99")
     table.add_row("to first start mean, p50, p99", queueing)
     told = metrics.start_estimates
     if told.estimated:
         errors = (told.error_mean, told.error_absolute_mean, told.error_absolute_p90)
-        table.add_row("started after estimate mean, off by mean, p90", ", ".join(map(_time, errors)))
+        table.add_row("started after estimate mean, off by mean, p90", ", ".join(map(spoken, errors)))
     if told.promised:
         table.add_row("promised starts kept", f"{told.kept} of {told.promised}")
     soon = metrics.time_to_start
@@ -88,9 +90,9 @@ def _jobs(jobs: Sequence[JobReport]) -> list[RenderableType]:
         table.add_row(
             job.name,
             f"{job.size:g}",
-            _time(job.submitted),
-            _time(job.first_start),
-            _time(job.finished),
+            spoken(job.submitted),
+            spoken(job.first_start),
+            spoken(job.finished),
             "" if job.rho is None else f"{job.rho:.2f}",
             str(stops),
             met,
@@ -100,17 +102,7 @@ def _jobs(jobs: Sequence[JobReport]) -> list[RenderableType]:
 
 
 def _times(metrics: Metrics, *fields: str) -> str:
-    return ", ".join(_time(getattr(metrics, field)) for field in fields)
-
-
-def _time(seconds: float | None) -> str:
-    """Hours and minutes, or seconds below a minute and a half."""
-    if seconds is None:
-        return "-"
-    if abs(seconds) < 90:
-        return f"{seconds:.0f}s"
-    minutes = round(seconds / 60)
-    return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
+    return ", ".join(spoken(getattr(metrics, field)) for field in fields)
 
 
 def _table(*columns: str) -> Table:

@@ -61,7 +61,7 @@ def legend(axes: Axes, **how: Any) -> None:
     """A legend without a frame, in the page's ink: above the picture, where it hides nothing."""
     _, labels = axes.get_legend_handles_labels()
     columns = max(1, min(4, _LEGEND_LETTERS // (6 + max(map(len, labels), default=0))))
-    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns} | how
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns} | how
     axes.legend(frameon=False, fontsize=8, labelcolor=INK, **place)
 
 

@@ -9,6 +9,7 @@ from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning.report import words
 from gangplan.planning.report.frame import Page, Section, table
 from gangplan.planning.report.pictures import cost, deadlines, distributions, gantt, timeline
+from gangplan.planning.times import spoken
 
 MOST_JOBS = 60
 """Jobs that are listed, those with the worst rho first."""
@@ -58,10 +59,10 @@ def _names(runs: Sequence[_Run]) -> list[str]:
 def _answer_of_one(one: _Run) -> list[str]:
     metrics = one["metrics"]
     ended = metrics["jobs"] - metrics["unfinished"]
-    mean, most = (words.time_or(metrics[field]) for field in ("completion_mean", "completion_p99"))
+    mean, most = (spoken(metrics[field]) for field in ("completion_mean", "completion_p99"))
     first = (
         f"{ended:,} of {metrics['jobs']:,} jobs ended, on average {mean} after their submission (99 in 100 "
-        f"within {most}); they waited {words.time_or(metrics['queueing_mean'])} for their first start."
+        f"within {most}); they waited {spoken(metrics['queueing_mean'])} for their first start."
     )
     said = [first]
     dated = sum(kind["jobs"] for kind in metrics["deadlines"].values())
@@ -89,7 +90,7 @@ def _comparison(runs: Sequence[tuple[str, _Run]]) -> list[str]:
         known = [(one["metrics"][field], name) for name, one in runs if one["metrics"][field] is not None]
         if len(known) > 1:
             (best, who), (worst, last) = min(known), max(known)
-            low, high = words.time_or(best), words.time_or(worst)
+            low, high = spoken(best), spoken(worst)
             same = f"{label}: {low} with all."
             said.append(same if low == high else f"{label}: {low} with {who}, up to {high} with {last}.")
     met = [
@@ -134,9 +135,9 @@ def _jobs(runs: Sequence[tuple[str, _Run]]) -> Section:
         (
             job["name"],
             f"{job['size']:g}",
-            words.time_or(job["submitted"]),
-            words.time_or(job["queueing"]),
-            words.time_or(job["completion"]),
+            spoken(job["submitted"]),
+            spoken(job["queueing"]),
+            spoken(job["completion"]),
             "" if job["rho"] is None else f"{job['rho']:.2f}",
             str(job["evictions"] + job["moves"] + job["resizes"] + job["forced"]),
             {None: "", True: "met", False: "**missed**"}[job["deadline_met"]],
@@ -159,6 +160,6 @@ def _jobs_beside(runs: Sequence[tuple[str, _Run]]) -> Section:
         known = [times[name] for times in by_run if times[name] is not None]
         spread.append((-(max(known) - min(known)) if known else 0.0, name))
     shown = [name for _, name in sorted(spread)[: MOST_JOBS // 2]]
-    lines = [(name, *(words.time_or(times[name]) for times in by_run)) for name in shown]
+    lines = [(name, *(spoken(times[name]) for times in by_run)) for name in shown]
     text = "Completion times of the jobs that differ most."
     return Section("Jobs", table(("job", *(name for name, _ in runs)), lines), text)

@@ -64,9 +64,7 @@ def _facts(study: Study, document: Mapping[str, Any]) -> list[str]:
     source = base.trace or base.scenario or base.generated
     cluster = f" on {base.cluster}" if base.cluster else ""
     found = [text for text in (" ".join(study.about.split()),) if text]
-    found.append(
-        f"Base: {source}{cluster}, {_policy(study)}, told {base.told or 'as the scenario says'}."
-    )
+    found.append(f"Base: {source}{cluster}, {_policy(study)}, told {base.told or 'as the scenario says'}.")
     if study.seeds > 1:
         how = {"resample": "other jobs drawn from the same with replacement", "windows": "the next window"}
         drawn = how.get(study.draw, "other random numbers")

@@ -7,7 +7,8 @@ from typing import Any
 
 from gangplan.planning.report.frame import Section, table
 from gangplan.planning.study.figures import FIGURES
-from gangplan.planning.study.questions.words import figure, time
+from gangplan.planning.study.questions.words import figure
+from gangplan.planning.times import spoken
 
 _TOLD = {
     "exact": "was told exactly how long jobs run",
@@ -53,7 +54,7 @@ def measures(runs: list[tuple[str, Mapping[str, Any]]]) -> Section:
     """All measures, a line each, a column for each simulation."""
     lines: list[list[str]] = [["jobs ended", *(_ended(one["metrics"]) for _, one in runs)]]
     for label, field in _MEASURES:
-        lines.append([label, *(time_or(one["metrics"][field]) for _, one in runs)])
+        lines.append([label, *(spoken(one["metrics"][field]) for _, one in runs)])
     for label, field in _RATIOS:
         lines.append([f"{label} mean, worst, unfair", *(_ratio(one["metrics"][field]) for _, one in runs)])
     kinds = dict.fromkeys(kind for _, one in runs for kind in one["metrics"]["deadlines"])
@@ -75,11 +76,6 @@ def measures(runs: list[tuple[str, Mapping[str, Any]]]) -> Section:
             [FIGURES[field].about, *("" if value is None else figure(field, value) for value in values)]
         )
     return Section("Measures", table(("measure", *(label for label, _ in runs)), lines))
-
-
-def time_or(seconds: float | None) -> str:
-    """A time, or a dash where nobody can tell."""
-    return "-" if seconds is None else time(seconds)
 
 
 def _ended(metrics: Mapping[str, Any]) -> str:

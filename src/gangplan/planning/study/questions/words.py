@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from gangplan.planning.study.figures import FIGURES
 from gangplan.planning.study.schema import Bound
 from gangplan.planning.study.verdict import Kept, Verdict
+from gangplan.planning.times import spoken
 
 
 def figure(name: str, value: float | None) -> str:
@@ -15,7 +16,7 @@ def figure(name: str, value: float | None) -> str:
         return "-"
     unit = FIGURES[name].unit
     if unit == "s":
-        return time(value)
+        return spoken(value)
     if unit == "share":
         return f"{100 * value:.3g} %"
     if unit == "h":
@@ -32,17 +33,6 @@ def difference(name: str, value: float | None) -> str:
     amount = figure(name, abs(value)).replace(" %", " points")
     seen = any(digit in amount for digit in "123456789")
     return f"{'+' if value > 0 else '-'}{amount}" if seen else amount
-
-
-def time(seconds: float) -> str:
-    """``45s``, ``12m``, ``3h05m``, ``2d04h``."""
-    if abs(seconds) < 90:
-        return f"{seconds:.0f}s"
-    minutes = round(seconds / 60)
-    if abs(minutes) < 60:
-        return f"{minutes}m"
-    hours, minutes = divmod(minutes, 60) if minutes > 0 else (-(-minutes // 60), -minutes % 60)
-    return f"{hours}h{minutes:02}m" if abs(hours) < 48 else f"{hours // 24}d{hours % 24:02}h"
 
 
 def bounds(where: Mapping[str, Bound]) -> str:
