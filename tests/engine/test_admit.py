@@ -6,7 +6,7 @@ import pytest
 
 from gangplan.domain.admission import Admission
 from gangplan.domain.job import DeadlineKind
-from gangplan.engine.admit import admit
+from gangplan.engine.admit import _Case, admit
 from gangplan.errors import InvalidInputError
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import at, job, node, round_of
@@ -115,3 +115,26 @@ def test_who_has_no_deadline_is_not_asked_about():
             asked(ONE, mine)
     with pytest.raises(InvalidInputError, match="no job is named"):
         admit(round_of(ONE, [due("y", 1, 0.5)], now=0.0), "z")
+
+
+@pytest.mark.parametrize("past", [1.0, 1e9])
+@pytest.mark.parametrize("dates", [0, 1, 1_000])
+def test_a_deadline_that_has_passed_is_refused_and_the_search_for_a_later_one_ends(past, dates, monkeypatch):
+    """Also where no more than so many dates can be refuted: the time is over, or nothing shows it."""
+    refuted = _Case.refuted
+    asked_of = []
+
+    def some(case, deadline):
+        if deadline is None:
+            return False
+        asked_of.append(deadline)
+        return deadline == -past or (len(asked_of) <= dates and refuted(case, deadline))
+
+    monkeypatch.setattr(_Case, "refuted", some)
+    found = asked(
+        ONE, job("y", gpus=5, work_left=5 * HOUR, deadline=-past, deadline_kind=DeadlineKind.STRICT)
+    )
+    assert found.answer is Admission.NO
+    assert found.earliest_deadline >= 0.0
+    if dates > len(asked_of):
+        assert found.earliest_deadline == pytest.approx(HOUR, rel=0.02)

@@ -26,6 +26,7 @@ CONDITIONS = (
 _PRECISE = 0.002
 """The earliest date that is not refuted is found to within this share of its distance."""
 _MOST_DOUBLINGS = 12
+_MOST_HALVINGS = 40
 _PROOF_SHARE = 0.5
 
 
@@ -146,8 +147,8 @@ def _no(case: _Case, deadline: float) -> AdmissionVerdict:
         )
     others = "" if len(case.due) == 1 else f" beside {len(case.due) - 1} other deadlines"
     message = f"no schedule meets its deadline{others}, whoever gives way"
-    low, distance = deadline, max(deadline - case.round.now, case.round.round_seconds)
-    high = deadline
+    low = high = max(deadline, case.round.now)  # nothing that is left to do is done before now
+    distance = max(deadline - case.round.now, case.round.round_seconds)
     for _ in range(_MOST_DOUBLINGS):
         high = case.round.now + 2.0 * distance
         if not case.refuted(high):
@@ -155,7 +156,9 @@ def _no(case: _Case, deadline: float) -> AdmissionVerdict:
         low, distance = high, 2.0 * distance
     else:
         return AdmissionVerdict(case.job, Admission.NO, f"{message}; nor does any later date that was tried")
-    while high - low > _PRECISE * (high - case.round.now):
+    for _ in range(_MOST_HALVINGS):
+        if high - low <= _PRECISE * (high - case.round.now) or case.budget.exhausted:
+            break
         middle = (low + high) / 2
         if case.refuted(middle):
             low = middle
