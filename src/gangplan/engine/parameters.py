@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from gangplan.domain.plan import Plan
 from gangplan.engine.steps import UNCHANGED, Steps
+from gangplan.kept import KeptRound
 
 Pipeline = Literal["auto", "full", "greedy"]
 
@@ -31,6 +32,8 @@ class PlanParameters:
         look_ahead_share: share of the time that is left when the round is read which a new outlook may take
             (decision 31); 0: none is made, and an outlook that the round carries is followed as it is.
         previous_plan: an earlier plan, tried as a proposal; None: there is none.
+        kept: what the last round on a session left to this one, so that only what is new is made; the answer
+            is the same without. None: nothing.
     """
 
     request_id: str = ""
@@ -46,3 +49,4 @@ class PlanParameters:
     warm_start: bytes = b""
     look_ahead_share: float = 0.0
     previous_plan: Plan | None = None
+    kept: KeptRound | None = field(default=None, compare=False, repr=False)

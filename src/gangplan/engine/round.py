@@ -71,15 +71,15 @@ def plan_round(
     if budget is None:
         compile_loops()  # once in a process, and before the clock runs
         budget = Budget(parameters.time_budget_seconds)
-    warm = read_warm_start(parameters.warm_start)
+    warm, kept = read_warm_start(parameters.warm_start), parameters.kept
     asked = ask(round_, parameters.proposers, budget, cancellation)
     runner = runner or InProcessRunner()
     ahead = look_ahead(round_, parameters, runner, budget, cancellation)
     with budget.phase("instance"):
-        instance = build_instance(ahead.round)
+        instance = build_instance(ahead.round, None if kept is None else kept.model)
     with search_prices(instance, warm, budget) as searching:
         with budget.phase("facts"):
-            facts = round_facts(ahead.round)
+            facts = round_facts(ahead.round, None if kept is None else kept.verifier)
         judge = Judge(instance, facts, budget, on_stage, cancellation)
         judge.note(ahead.remark, ahead.work)
         with budget.phase("fill"):

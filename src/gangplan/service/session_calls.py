@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from gangplan.domain.plan import ActionKind
 from gangplan.errors import FieldViolation, InvalidInputError, ResyncRequiredError
+from gangplan.kept import KeptRound
 from gangplan.service.parsed import parsed
+from gangplan.service.session_overlay import Overlay
 from gangplan.service.sessions.content import Change, Content, Item, Key, Kind, request_digest
 from gangplan.service.sessions.in_flight import InFlight, Outcome, fits
 from gangplan.service.sessions.record import Carried, Record
@@ -169,12 +171,17 @@ class SessionCalls:
             UnknownSessionError: there is none of that id, or no longer.
         """
         _named(request)
+        self._read.drop(request.session_id)
         self.sessions.close_session(request.session_id)
         return session_service_pb2.CloseSessionResponse()
 
     def round_of(self, record: Record) -> tuple[Round, PlanParameters]:
         """The round that a session's content stands for, at the beginning of time; read once."""
         return self._read.get(record) or self._read.put(record, *read_content(record.content))
+
+    def remembered(self, session_id: str) -> Remembered:
+        """What a session's last round left to the next; dropped with its round as it was read last."""
+        return self._read.remembered(session_id)
 
     def known_parameters(self, session_id: str) -> PlanParameters | None:
         """How a session's rounds are planned, at once; None: it was not used lately."""
@@ -204,11 +211,25 @@ class SessionCalls:
         return state
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a session's last round left to the next.
+
+    Attributes:
+        overlay: what was in flight.
+        kept: what the planner made of it.
+    """
+
+    overlay: Overlay = field(default_factory=Overlay)
+    kept: KeptRound = field(default_factory=KeptRound.empty)
+
+
 class _ReadRounds:
-    """The rounds of the sessions used last, each at its content."""
+    """The rounds of the sessions used last, each at its content, and what was made of them."""
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._remembered: dict[str, Remembered] = {}
         self._rounds: OrderedDict[str, tuple[Content, Round, PlanParameters]] = OrderedDict()
 
     def get(self, record: Record) -> tuple[Round, PlanParameters] | None:
@@ -228,8 +249,22 @@ class _ReadRounds:
             self._rounds[record.session_id] = record.content, round_, parameters
             self._rounds.move_to_end(record.session_id)
             while len(self._rounds) > _READ_IN_MEMORY:
-                self._rounds.popitem(last=False)
+                gone, _ = self._rounds.popitem(last=False)
+                self._remembered.pop(gone, None)
         return round_, parameters
+
+    def remembered(self, session_id: str) -> Remembered:
+        """Of a session; nothing of one that was not used lately."""
+        with self._lock:
+            if session_id not in self._rounds:
+                return Remembered()
+            return self._remembered.setdefault(session_id, Remembered())
+
+    def drop(self, session_id: str) -> None:
+        """Forget a session."""
+        with self._lock:
+            self._rounds.pop(session_id, None)
+            self._remembered.pop(session_id, None)
 
 
 def expect(record: Record, revision: int | None, digest: bytes) -> None:

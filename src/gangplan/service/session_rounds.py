@@ -75,7 +75,13 @@ class SessionRounds:
         expect(record, session.revision if session.HasField("revision") else None, session.digest)
         told, parameters = self._calls.round_of(record)
         round_, parameters = read_session_round(request, told, parameters, record.carried)
-        return SessionRound(record, under_way(round_, record), parameters, told)
+        remembered = self._calls.remembered(record.session_id)
+        return SessionRound(
+            record,
+            under_way(round_, record, remembered.overlay),
+            replace(parameters, kept=remembered.kept),
+            told,
+        )
 
     def plan(
         self,

@@ -3,9 +3,8 @@
 A round is asked for whole; then a session is opened with it, and round after round a share of the waiting
 jobs gets another weight, by a delta, and a round is planned on the session. What counts as *overhead*, in
 seconds of CPU of the thread that answers: reading the request (or the delta), what is in flight, the
-model's arrays and the verifier's facts, writing the answer and keeping it. The arrays and the facts are
-made inside the planner; they are made once more outside it to be timed, and the planner's own time is left
-out.
+model's arrays and the verifier's facts, writing the answer and keeping it. The rest of the planner's own time
+is left out.
 
 ``options`` may set ``change``, the share of the jobs in a delta, ``rounds``, and ``most_share``, of the
 whole round's overhead, above which the row is told as a problem.
@@ -17,17 +16,19 @@ import dataclasses
 import random
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gangplan.bench import machine
 from gangplan.bench.runs import Row, Run, Status
+from gangplan.engine.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gangplan.domain.plan import RoundResult, Stage
     from gangplan.domain.round import Round
-    from gangplan.engine.budget import Budget
     from gangplan.engine.parameters import PlanParameters
     from gangplan.engine.runner import Cancellation
     from gangplan.service.placement import Placement
@@ -41,12 +42,30 @@ _CALM_SECONDS = 60.0
 _PARTS = ("outside", "instance", "facts")
 
 
+class _CpuBudget(Budget):
+    """Counts seconds of CPU of the thread by phase as well."""
+
+    __slots__ = ("cpu_by_phase",)
+
+    def __init__(self, deadline: float) -> None:
+        super().__init__(deadline=deadline)
+        self.cpu_by_phase: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """As a budget does, in seconds of CPU, too."""
+        began = time.thread_time()
+        with super().phase(name):
+            yield
+        self.cpu_by_phase[name] = self.cpu_by_phase.get(name, 0.0) + time.thread_time() - began
+
+
 class _Planner:
-    """Prices and greedy in this thread; remembers how long it took, and the round that it was given."""
+    """Prices and greedy in this thread; remembers how long it took, and its phases."""
 
     def __init__(self) -> None:
         self.cpu_s = 0.0
-        self.seen: Round | None = None
+        self.by_phase: dict[str, float] = {}
 
     def plan(
         self,
@@ -61,8 +80,9 @@ class _Planner:
 
         began = time.thread_time()
         how = dataclasses.replace(parameters, pipeline="greedy")
-        result = plan_round(round_, how, budget=budget, cancellation=cancellation)
-        self.cpu_s, self.seen = time.thread_time() - began, round_
+        counted = _CpuBudget(budget.deadline)
+        result = plan_round(round_, how, budget=counted, cancellation=cancellation)
+        self.cpu_s, self.by_phase = time.thread_time() - began, counted.cpu_by_phase
         return result
 
     def warm(self) -> None:
@@ -132,16 +152,7 @@ def _whole(placement: Placement, planner: _Planner, round_: Round) -> dict[str, 
 
 
 def _parts(planner: _Planner, outside: float) -> dict[str, float]:
-    from gangplan.model.instance.instance import build_instance
-    from gangplan.model.verifier.facts import round_facts
-
-    assert planner.seen is not None
-    seconds = []
-    for make in (build_instance, round_facts):
-        began = time.thread_time()
-        make(planner.seen)
-        seconds.append(time.thread_time() - began)
-    return dict(zip(_PARTS, (outside, *seconds), strict=True))
+    return dict(zip(_PARTS, (outside, *(planner.by_phase[name] for name in _PARTS[1:])), strict=True))
 
 
 class _Session:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gangplan.domain.job import Job, TaskPlacement
+from gangplan.kept import Kept
 from gangplan.model.instance.sites import NO_DOMAIN, Nodes, Vector, task_vector
 from gangplan.model.instance.throughput import Speeds
 
@@ -60,6 +61,30 @@ def as_placed(job: Job, placements: Sequence[TaskPlacement], speeds: Speeds, nod
         devices=sum(amounts[0] for amounts in use.values()) / nodes.parts,
         wider_than_preferred=preferred is not None and scope < speeds.scopes.index(preferred),
         use=use,
+    )
+
+
+def stay_placed(
+    jobs: Sequence[Job],
+    stays: Mapping[str, tuple[TaskPlacement, ...]],
+    speeds: Speeds,
+    nodes: Nodes,
+    kept: Kept,
+) -> list[AsPlaced]:
+    """How the jobs that may stay where they run do run, in their order.
+
+    Args:
+        jobs: of the round; those that stay are among them, in the same order.
+        stays: what they hold, by name.
+        speeds: throughput of any group anywhere.
+        nodes: of the round.
+        kept: of an earlier round.
+    """
+    return kept.each(
+        "as placed",
+        [job for job in jobs if job.name in stays],
+        lambda job: as_placed(job, stays[job.name], speeds, nodes),
+        beside=(speeds, nodes.index, nodes.type_of, nodes.domain_at, nodes.parts),
     )
 
 

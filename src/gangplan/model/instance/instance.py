@@ -10,6 +10,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import eq
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
-from gangplan.model.instance.as_placed import AsPlaced, as_placed
+from gangplan.kept import Kept
+from gangplan.model.instance.as_placed import AsPlaced, as_placed, stay_placed
 from gangplan.model.instance.claimed import claimed
 from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.filters import Filters
@@ -35,9 +37,11 @@ from gangplan.model.instance.sites import (
     Pools,
     Vector,
     admits,
-    build_nodes,
     build_pools,
     device_parts,
+    empty_nodes,
+    hold,
+    hold_too,
 )
 from gangplan.model.instance.standing import build_standings
 from gangplan.model.instance.start_share import start_share
@@ -168,24 +172,35 @@ class Instance:
         return [self.distinct[o] for o in self.option[job_class.start : job_class.stop].tolist()]
 
 
-def build_instance(round_: Round) -> Instance:
-    """Turn a valid round into arrays."""
+def build_instance(round_: Round, kept: Kept | None = None) -> Instance:
+    """Turn a valid round into arrays.
+
+    Args:
+        round_: the round.
+        kept: what an earlier round left to this one; the arrays are the same without. None: nothing.
+    """
     with collector_held_off():
-        return _build_instance(round_)
+        return _build_instance(round_, kept or Kept())
 
 
-def _build_instance(round_: Round) -> Instance:
-    speeds = build_speeds(round_)
+def _build_instance(round_: Round, kept: Kept) -> Instance:
+    host = round_.policy.reference_host
+    speeds = kept.once(
+        "speeds",
+        (round_.accelerators, round_.cluster.topology, round_.profiles, host.cpu_milli, host.memory_bytes),
+        lambda: build_speeds(round_),
+    )
     closed = gated(round_.jobs, round_.now) | over_run_limit(round_, speeds)
     asked = round_
-    round_, now = promised(round_, present(round_), closed, speeds)
+    round_, now = promised(round_, present(round_, kept), closed, speeds)
     parts = device_parts(round_.jobs)
-    nodes = build_nodes(round_, speeds.type_index, now.kept, parts)
+    empty = empty_nodes(round_, speeds.type_index, parts, kept)
+    nodes = hold(empty, round_.jobs, now.kept, kept)
     limits = build_limits(round_, now.kept, nodes)
     claims = claimed(round_, now.kept, closed, speeds, nodes, limits)
     holding = {**now.kept, **claims}
     if claims:
-        nodes = build_nodes(round_, speeds.type_index, holding, parts)
+        nodes = hold_too(nodes, [job for job in round_.jobs if job.name in claims], claims)
     jobs = tuple(
         sorted([as_it_may(job, round_, closed, claims) for job in round_.jobs], key=lambda job: job.name)
     )
@@ -200,7 +215,8 @@ def _build_instance(round_: Round) -> Instance:
     components = [job.component for job in jobs]
     by_filter = [filters.of(component) for component in components]
     fleet = _fleet(nodes)
-    shapes = build_shapes(components, by_filter, speeds, _site(round_, nodes, limits), shares, fleet)
+    site = kept.alike("site", _site(round_, nodes, limits), eq)
+    shapes = build_shapes(components, by_filter, speeds, site, shares, fleet, kept)
     entitlement = Entitlement(round_, jobs, np.where(waits, 0.0, base), speeds, fleet)
     fair_rate = np.where(waits, 0.0, shapes.fair_rate)
     standings = build_standings(round_, jobs, fair_rate, shapes.reference, entitlement)
@@ -209,11 +225,13 @@ def _build_instance(round_: Round) -> Instance:
     members = _members(round_, jobs, shapes, weights, closed, placements)
     classes, entries = _classes(jobs, members, shapes, placements, limits, closed)
     option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
-    now_placed = {
-        c: as_placed(jobs[k.jobs[0]], placements[k.jobs[0]], speeds, nodes)
-        for c, k in enumerate(classes)
-        if k.kept
-    }
+    stays = dict(zip(now.kept, stay_placed(round_.jobs, now.kept, speeds, nodes, kept), strict=True))
+    now_placed = {}
+    for c, k in enumerate(classes):
+        if k.kept:
+            job = jobs[k.jobs[0]]
+            placed = stays.get(job.name)
+            now_placed[c] = placed or as_placed(job, placements[k.jobs[0]], speeds, nodes)
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
     pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights, nodes)

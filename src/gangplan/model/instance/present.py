@@ -7,13 +7,14 @@ holds the two against each other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, TaintEffect
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
+from gangplan.kept import Kept
 from gangplan.model.instance.gates import idle_too_long
 
 
@@ -30,15 +31,33 @@ class Present:
     forced: Mapping[str, ForcedReason]
 
 
-def present(round_: Round) -> Present:
-    """Split the running jobs into those that may stay and those that cannot (decision 17)."""
+def present(round_: Round, before: Kept | None = None) -> Present:
+    """Split the running jobs into those that may stay and those that cannot (decision 17).
+
+    Args:
+        round_: the round.
+        before: the model's own of an earlier round; None: nothing.
+    """
+    before = before or Kept()
     nodes = {node.name: node for node in round_.cluster.nodes}
+    drained = frozenset(
+        name for name, node in nodes.items() if node.drain_time is not None and node.drain_time <= round_.now
+    )
     forced: dict[str, ForcedReason] = {}
     kept: dict[str, Job] = {}
-    for job in round_.jobs:
-        if job.running is None:
-            continue
-        reason = _lost(job, nodes, round_.now)
+    running = [job for job in round_.jobs if job.running is not None]
+    lost = before.each(
+        "lost",
+        running,
+        lambda job: _lost(job, nodes, drained),
+        beside=(drained,),
+        among=nodes,
+        looks_up=_nodes_of,
+    )
+    for job, place_lost in zip(running, lost, strict=True):
+        reason = place_lost
+        if reason is None and idle_too_long(job, round_.now):
+            reason = ForcedReason.IDLE
         if reason is None:
             kept[job.name] = job
         else:
@@ -52,33 +71,38 @@ def present(round_: Round) -> Present:
     )
 
 
-def _lost(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | None:
-    """The gravest reason why a running job cannot stay, in the order in which they are declared."""
+def _nodes_of(job: Job) -> list[str]:
+    return [] if job.running is None else [placement.node for placement in job.running.placements]
+
+
+def _lost(job: Job, nodes: Mapping[str, Node], drained: Collection[str]) -> ForcedReason | None:
+    """The gravest reason why a running job cannot stay, in the order in which they are declared.
+
+    Idleness, the last of them, is left out: it hangs on the time.
+    """
     assert job.running is not None
     groups = {group.name: group for group in job.component.task_groups}
     found = {
         reason
         for placement in job.running.placements
-        for reason in _reasons(placement, nodes.get(placement.node), groups.get(placement.group), now)
+        for reason in _reasons(placement, nodes.get(placement.node), groups.get(placement.group), drained)
     }
     if found:
         return next(reason for reason in ForcedReason if reason in found)
     if _gang_broken(job, nodes):
         return ForcedReason.GANG_BROKEN
-    if job.running.stopping:
-        return ForcedReason.STOPPING
-    return ForcedReason.IDLE if idle_too_long(job, now) else None
+    return ForcedReason.STOPPING if job.running.stopping else None
 
 
 def _reasons(
-    placement: TaskPlacement, node: Node | None, group: TaskGroup | None, now: float
+    placement: TaskPlacement, node: Node | None, group: TaskGroup | None, drained: Collection[str]
 ) -> Iterator[ForcedReason]:
     if node is None:
         yield ForcedReason.NODE_GONE
         return
     if node.health is NodeHealth.UNHEALTHY:
         yield ForcedReason.NODE_UNHEALTHY
-    if node.drain_time is not None and node.drain_time <= now:
+    if node.name in drained:
         yield ForcedReason.NODE_DRAINED
     tolerations = group.tolerations if group else ()
     if node.taints and any(
@@ -128,6 +152,8 @@ def _as_asked(placement: TaskPlacement, group: TaskGroup, node: Node) -> bool:
 
 def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str]:
     """Jobs that must leave COUNT_ONLY nodes that lost devices: of all, the last started goes first."""
+    if all(node.device_reporting is not DeviceReporting.COUNT_ONLY for node in nodes.values()):
+        return []
     held: dict[str, int] = defaultdict(int)
     share: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for job in kept.values():

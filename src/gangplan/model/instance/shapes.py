@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup, TaskSplit
+from gangplan.kept import Kept
 from gangplan.model.instance.options import (
     Choice,
     Demand,
@@ -50,6 +51,7 @@ class ShapeTable:
         options: distinct options.
         fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
         reference: shape (jobs,), work units per second at relative throughput 1.
+        alike: jobs of one structure together.
     """
 
     shape_of_job: IntArray
@@ -61,6 +63,7 @@ class ShapeTable:
     options: tuple[Option, ...]
     fair_rate: FloatArray
     reference: FloatArray
+    alike: tuple[_Alike, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +103,7 @@ def build_shapes(
     site: Site,
     shares: FloatArray,
     fleet: Mapping[int, int],
+    kept: Kept,
 ) -> ShapeTable:
     """Evaluate all components.
 
@@ -110,7 +114,23 @@ def build_shapes(
         site: what is there.
         shares: shape (jobs,), each job's fair share of every type, as a fraction.
         fleet: usable devices by type.
+        kept: of an earlier round.
     """
+    table = kept.once(
+        "shapes", (speeds, site, *components), lambda: _evaluated(components, filters, speeds, site)
+    )
+    fair_rate = np.zeros(len(components), dtype=np.float64)
+    for alike in table.alike:
+        fair_rate[alike.jobs] = _fair_rates(
+            alike.structure, alike.curves, alike.packed, alike.row_of, shares[alike.jobs], fleet
+        )
+    return replace(table, fair_rate=fair_rate)
+
+
+def _evaluated(
+    components: Sequence[Component], filters: Sequence[tuple[int, ...]], speeds: Speeds, site: Site
+) -> ShapeTable:
+    """All of the table but what hangs on shares."""
     structures: dict[object, list[int]] = {}
     seen: dict[object, list[int]] = {}
     for j, (component, mine) in enumerate(zip(components, filters, strict=True)):
@@ -121,16 +141,16 @@ def build_shapes(
         alike.append(j)
     register = _Register()
     shape_of_job = np.zeros(len(components), dtype=np.int64)
-    fair_rate = np.zeros(len(components), dtype=np.float64)
     reference = np.zeros(len(components), dtype=np.float64)
     entries: list[_Entries] = []
+    groups: list[_Alike] = []
     shapes = 0
     for jobs in structures.values():
         structure = _structure(components[jobs[0]], filters[jobs[0]], speeds, site)
         rows: dict[tuple[str | None, ...], int] = {}
-        row_of = [
-            rows.setdefault(tuple([g.profile for g in components[j].task_groups]), len(rows)) for j in jobs
-        ]
+        row_of = np.array(
+            [rows.setdefault(tuple([g.profile for g in components[j].task_groups]), len(rows)) for j in jobs]
+        )
         curves = _curves(structure, list(rows), speeds)
         by_choice = _relative(structure, curves, structure.choices, len(speeds.scopes))
         alone = by_choice
@@ -138,11 +158,9 @@ def build_shapes(
             alone = _relative(structure, curves, structure.isolated, len(speeds.scopes))
         row, option, relative, throughput, everywhere = _rows(structure, curves, by_choice, site, register)
         entries.append((row + shapes, option, relative, throughput, everywhere))
-        shape_of_job[jobs] = np.array(row_of) + shapes
+        shape_of_job[jobs] = row_of + shapes
         reference[jobs] = _work_rate(structure, curves)[row_of if curves.reference else 0]
-        fair_rate[jobs] = _fair_rates(
-            structure, curves, alone[:, :, -1], np.array(row_of), shares[jobs], fleet
-        )
+        groups.append(_Alike(structure, curves, alone[:, :, -1], np.array(jobs, dtype=np.int64), row_of))
         shapes += len(rows)
     parts = zip(_no_entries(len(speeds.scopes)), *entries, strict=True)
     row, option, relative, throughput, everywhere = (np.concatenate(part) for part in parts)
@@ -154,8 +172,9 @@ def build_shapes(
         throughput=throughput,
         throughput_at=everywhere,
         options=register.options,
-        fair_rate=fair_rate,
+        fair_rate=np.zeros(len(components)),
         reference=reference,
+        alike=tuple(groups),
     )
 
 
@@ -277,6 +296,24 @@ class _Curves:
     pairs: Mapping[int, Mapping[tuple[int, int], int]]
     values: Mapping[int, FloatArray]
     reference: Mapping[int, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Alike:
+    """Jobs of one structure.
+
+    Attributes:
+        structure, curves: theirs.
+        packed: shape (rows, choices), relative throughput on one node of each choice of the fair self.
+        jobs: their indices.
+        row_of: the row of each.
+    """
+
+    structure: _Structure
+    curves: _Curves
+    packed: FloatArray
+    jobs: IntArray
+    row_of: IntArray
 
 
 def _curves(structure: _Structure, rows: Sequence[tuple[str | None, ...]], speeds: Speeds) -> _Curves:

@@ -8,10 +8,12 @@ nodes are counted, not numbered (decision 43); a pool of one node is exact in ev
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import eq
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, Resources
 from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.round import Round
 from gangplan.domain.topology import Topology
+from gangplan.kept import Kept
 from gangplan.model.program import BoolArray, IntArray
 
 DIMENSIONS = ("devices", "cpu", "memory")
@@ -27,6 +30,7 @@ NO_DOMAIN = -1
 
 Vector = tuple[int, int, int]
 """Devices (in parts, :func:`device_parts`), CPU (milli) and memory (bytes)."""
+Places = Sequence[TaskPlacement]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,44 +112,82 @@ def vector(resources: Resources, parts: int) -> Vector:
     return parts, resources.cpu_milli, resources.memory_bytes
 
 
-def build_nodes(
-    round_: Round,
-    type_index: Mapping[str, int],
-    kept: Mapping[str, tuple[TaskPlacement, ...]],
-    parts: int = 1,
+def empty_nodes(round_: Round, type_index: Mapping[str, int], parts: int, kept: Kept) -> Nodes:
+    """The round's nodes as arrays while nobody holds anything, devices in ``parts``."""
+    drained = frozenset(
+        node.name
+        for node in round_.cluster.nodes
+        if node.drain_time is not None and node.drain_time <= round_.now
+    )
+    return kept.once(
+        "empty nodes",
+        (round_.cluster, type_index, parts, drained),
+        lambda: _empty_nodes(round_, type_index, parts, drained, kept),
+    )
+
+
+def _empty_nodes(
+    round_: Round, type_index: Mapping[str, int], parts: int, drained: Collection[str], kept: Kept
 ) -> Nodes:
-    """The round's nodes as arrays, devices in ``parts``; ``kept`` is what the jobs that may stay hold."""
     nodes = tuple(sorted(round_.cluster.nodes, key=lambda node: node.name))
     index = {node.name: i for i, node in enumerate(nodes)}
     usable = np.array(
         [vector(n.usable_resources, n.usable_device_count * parts) for n in nodes], dtype=np.int64
     ).reshape(len(nodes), 3)
-    held = np.zeros_like(usable)
-    groups = {
-        job.name: {g.name: g for g in job.component.task_groups} for job in round_.jobs if job.name in kept
-    }
-    for job_name, placements in kept.items():
-        for placement in placements:
-            group = groups[job_name][placement.group]
-            held[index[placement.node]] += np.array(task_vector(group, parts)) * placement.tasks
+    type_of = np.array(
+        [
+            type_index[n.accelerator_type] if n.accelerator_type and n.device_count else CPU_ONLY
+            for n in nodes
+        ],
+        dtype=np.int64,
+    )
     return Nodes(
         nodes=nodes,
-        index=index,
-        type_of=np.array(
-            [
-                type_index[n.accelerator_type] if n.accelerator_type and n.device_count else CPU_ONLY
-                for n in nodes
-            ],
-            dtype=np.int64,
-        ),
+        index=kept.alike("node index", index, eq),
+        type_of=kept.alike("node types", type_of, np.array_equal),
         built_in=np.array([n.device_count for n in nodes], dtype=np.int64),
-        capacity=np.maximum(usable, held),
-        held=held,
-        open=np.array([_is_open(n, round_.now) for n in nodes], dtype=np.bool_),
-        domain_at=_domains(round_.cluster.topology, nodes),
+        capacity=usable,
+        held=np.zeros_like(usable),
+        open=np.array([_is_open(n) and n.name not in drained for n in nodes], dtype=np.bool_),
+        domain_at=kept.alike("node domains", _domains(round_.cluster.topology, nodes), np.array_equal),
         exact=np.array([pins_devices(n) for n in nodes], dtype=np.bool_),
         parts=parts,
     )
+
+
+def hold(nodes: Nodes, jobs: Sequence[Job], stays: Mapping[str, Places], kept: Kept) -> Nodes:
+    """``nodes`` with what the jobs hold that may stay where they run, among ``jobs``."""
+    held = kept.each(
+        "held",
+        [job for job in jobs if job.name in stays],
+        lambda job: _use(nodes, job, stays[job.name]),
+        beside=(nodes.index, nodes.parts),
+    )
+    return _with(nodes, held)
+
+
+def hold_too(nodes: Nodes, jobs: Iterable[Job], places: Mapping[str, Places]) -> Nodes:
+    """``nodes`` with what ``jobs`` hold beside those that hold something already."""
+    return _with(nodes, [_use(nodes, job, places[job.name]) for job in jobs])
+
+
+def _use(nodes: Nodes, job: Job, placements: Places) -> list[tuple[int, int, int, int]]:
+    """Node index, and what is held there, of every placement."""
+    groups = {group.name: group for group in job.component.task_groups}
+    found = []
+    for placement in placements:
+        devices, cpu, memory = task_vector(groups[placement.group], nodes.parts)
+        tasks = placement.tasks
+        found.append((nodes.index[placement.node], devices * tasks, cpu * tasks, memory * tasks))
+    return found
+
+
+def _with(nodes: Nodes, held: Iterable[Sequence[tuple[int, int, int, int]]]) -> Nodes:
+    """The nodes where that is held, too."""
+    flat = np.array(list(itertools.chain.from_iterable(held)), dtype=np.int64).reshape(-1, 4)
+    total = nodes.held.copy()
+    np.add.at(total, flat[:, 0], flat[:, 1:])
+    return replace(nodes, capacity=np.maximum(nodes.capacity, total), held=total)
 
 
 def task_vector(group: TaskGroup, parts: int) -> Vector:
@@ -153,9 +195,9 @@ def task_vector(group: TaskGroup, parts: int) -> Vector:
     return vector(group.resources_per_task, group.device_milli * parts // WHOLE_DEVICE)
 
 
-def _is_open(node: Node, now: float) -> bool:
-    drained = node.drain_time is not None and node.drain_time <= now
-    return node.health is NodeHealth.HEALTHY and not node.cordoned and not drained
+def _is_open(node: Node) -> bool:
+    """Whether tasks may come, unless it is drained by now."""
+    return node.health is NodeHealth.HEALTHY and not node.cordoned
 
 
 def _domains(topology: Topology, nodes: Sequence[Node]) -> IntArray:

@@ -20,6 +20,7 @@ from gangplan.domain.plan import ForcedReason
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
+from gangplan.kept import Kept
 from gangplan.model.verifier.claims import Claim, claims, median
 from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
@@ -31,6 +32,8 @@ from gangplan.model.verifier.standing import standing
 from gangplan.model.verifier.throughput import Throughput
 
 _Result = TypeVar("_Result")
+_GROUPS_A_JOB, _GROUPS = 4, 10_000
+"""Task groups whose figures are known by identity: so many for each job, and so many more."""
 
 
 class JobFacts(NamedTuple):
@@ -164,17 +167,21 @@ class RoundFacts:
         return _scope(nodes, self.domains, self.round.cluster.topology.levels)
 
 
-def round_facts(round_: Round) -> RoundFacts:
-    """All facts of ``round_``: O(jobs + nodes), with options of alike jobs looked at once."""
+def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
+    """All facts of ``round_``: O(jobs + nodes), with options of alike jobs looked at once.
+
+    Args:
+        round_: the round.
+        kept: the verifier's own of an earlier round; the facts are the same without. None: nothing.
+    """
+    kept = kept or Kept()
     topology = round_.cluster.topology
-    nodes = {node.name: node for node in round_.cluster.nodes}
-    by_domain = {
-        name: tuple(topology.at_level(name, level) for level in topology.levels)
-        for name in {node.domain for node in round_.cluster.nodes}
-    }
-    domains = {node.name: by_domain[node.domain] for node in round_.cluster.nodes}
-    throughput = Throughput(round_)
-    forced = forced_reasons(round_)
+    forced = forced_reasons(round_, kept)
+    nodes, domains, capacity = kept.once("cluster", (round_.cluster,), lambda: _cluster(round_))
+    throughput = kept.once(
+        "throughput", (topology, round_.accelerators, round_.profiles), lambda: Throughput(round_)
+    )
+    throughput.forget(_GROUPS_A_JOB * len(round_.jobs) + _GROUPS)
     policy = round_.policy
 
     bases = {job.name: job.weight * policy.priority_weights.get(job.priority, 1.0) for job in round_.jobs}
@@ -182,12 +189,11 @@ def round_facts(round_: Round) -> RoundFacts:
     promises = promises_in_force(round_)
     dues: list[Due] = []
     if promises:
-        kept = {job.name: job for job in round_.jobs if job.running is not None and job.name not in forced}
-        dues = due(round_, kept, set(gates), promises)
+        stay = {job.name: job for job in round_.jobs if job.running is not None and job.name not in forced}
+        dues = due(round_, stay, set(gates), promises)
         forced |= {name: ForcedReason.PROMISE_DUE for one in dues for name in one.stops}
     absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
-    capacity = usable_by_type(round_)
-    rhos, isolated = _fairness(round_, bases, capacity, throughput, absent)
+    rhos, isolated = _fairness(round_, bases, capacity, throughput, absent, kept)
     base_median = median(bases.values())
     plain = _plain_weights(round_, bases, rhos)
     worth = {}
@@ -234,6 +240,22 @@ def round_facts(round_: Round) -> RoundFacts:
     return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs, promises, tuple(dues))
 
 
+def _cluster(
+    round_: Round,
+) -> tuple[dict[str, Node], dict[str, tuple[str | None, ...]], dict[str, int]]:
+    """Nodes and their domains by name, and usable devices by type."""
+    topology = round_.cluster.topology
+    by_domain = {
+        name: tuple(topology.at_level(name, level) for level in topology.levels)
+        for name in {node.domain for node in round_.cluster.nodes}
+    }
+    return (
+        {node.name: node for node in round_.cluster.nodes},
+        {node.name: by_domain[node.domain] for node in round_.cluster.nodes},
+        usable_by_type(round_),
+    )
+
+
 def job_size(job: Job, policy: Policy) -> float:
     """Req of a job (decision 41).
 
@@ -271,11 +293,12 @@ def _fairness(
     capacity: Mapping[str, int],
     throughput: Throughput,
     absent: Collection[str],
+    kept: Kept,
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Clipped rho and x_iso of every job; one that may not start does not contend, and its rho is 1."""
     components = [job.component for job in round_.jobs]
     contending = math.fsum(base for name, base in bases.items() if name not in absent)
-    alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput)
+    alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput, kept)
     isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
     probability = round_.policy.fairness_quantile
     jobs = [job for job in round_.jobs if job.name not in absent] if absent else round_.jobs

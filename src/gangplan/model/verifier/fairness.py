@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gangplan.domain.job import WHOLE_DEVICE, Component, Job, TaskGroup
 from gangplan.domain.topology import CLUSTER, NODE
+from gangplan.kept import Kept
 from gangplan.model.verifier.gates import counted_age
 from gangplan.model.verifier.throughput import Packed, Throughput
 
@@ -27,6 +28,7 @@ def isolated_throughputs(
     contending: float,
     capacity: Mapping[str, int],
     throughput: Throughput,
+    kept: Kept,
 ) -> list[float]:
     """x_iso of every job: the best throughput that a fair share gives, work units/s (decision 11).
 
@@ -40,6 +42,7 @@ def isolated_throughputs(
         contending: N, the sum of the base weights of the jobs that contend.
         capacity: C, usable devices by type; the fair share of a job of base weight w is C w / N.
         throughput: lookup.
+        kept: of an earlier round.
     """
     shares = [base / contending if contending else 0.0 for base in bases]
     found = [0.0] * len(components)
@@ -53,7 +56,7 @@ def isolated_throughputs(
         else:
             share = {name: count * shares[i] for name, count in capacity.items()}
             found[i] = _isolated(component, with_devices, share, throughput)
-    for packed in throughput.packed(groups):
+    for packed in kept.once("packed", (throughput, *groups), lambda: throughput.packed(groups)):
         its = [alone[row] for row in packed.rows]
         isolated = _isolated_alone(groups[packed.rows[0]], packed, [shares[i] for i in its], capacity)
         for i, x in zip(its, isolated.tolist(), strict=True):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, TaintEffect
 from gangplan.domain.job import Job, TaskGroup
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
+from gangplan.kept import Kept
 from gangplan.model.verifier.gates import is_idle
 
 _ORDER = tuple(ForcedReason)
 
 
-def forced_reasons(round_: Round) -> dict[str, ForcedReason]:
+def forced_reasons(round_: Round, kept: Kept | None = None) -> dict[str, ForcedReason]:
     """The reason of every running job that is forced off, by job name.
 
     When several reasons hold for one job, the first in the order of :class:`ForcedReason` is named, whatever
@@ -33,20 +34,46 @@ def forced_reasons(round_: Round) -> dict[str, ForcedReason]:
       for, or a part where devices only count.
     * ``STOPPING``: it is being stopped already.
     * ``IDLE``: it is interactive, and nobody has used it for as long as its limit.
+
+    Args:
+        round_: the round.
+        kept: the verifier's own of an earlier round; None: nothing.
     """
-    nodes = {node.name: node for node in round_.cluster.nodes}
+    kept = kept or Kept()
+    nodes = kept.once("nodes", (round_.cluster,), lambda: {node.name: node for node in round_.cluster.nodes})
+    past_drain = frozenset(
+        node.name
+        for node in round_.cluster.nodes
+        if node.drain_time is not None and node.drain_time <= round_.now
+    )
+    running = [job for job in round_.jobs if job.running is not None]
+    found = kept.each(
+        "forced",
+        running,
+        lambda job: _reason(job, nodes, past_drain),
+        beside=(past_drain,),
+        among=nodes,
+        looks_up=_places,
+    )
     reasons: dict[str, ForcedReason] = {}
-    for job in round_.jobs:
-        if job.running is not None:
-            reason = _reason(job, nodes, round_.now)
-            if reason is not None:
-                reasons[job.name] = reason
+    for job, reason in zip(running, found, strict=True):
+        if reason is not None:
+            reasons[job.name] = reason
+        elif is_idle(job, round_.now):
+            reasons[job.name] = ForcedReason.IDLE
     reasons.update(_losers(round_, nodes, reasons))
     return reasons
 
 
-def _reason(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | None:
-    """The first reason in order that holds for ``job``, short of the count of COUNT_ONLY devices."""
+def _places(job: Job) -> list[str]:
+    """Names of the nodes where a job runs."""
+    return [] if job.running is None else [placement.node for placement in job.running.placements]
+
+
+def _reason(job: Job, nodes: Mapping[str, Node], past_drain: Collection[str]) -> ForcedReason | None:
+    """The first reason in order that holds for ``job``, short of the count of COUNT_ONLY devices and of
+    idleness.
+    """
     assert job.running is not None
     groups = {group.name: group for group in job.component.task_groups}
     found: set[ForcedReason] = set()
@@ -57,7 +84,7 @@ def _reason(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | N
             continue
         if node.health is NodeHealth.UNHEALTHY:
             found.add(ForcedReason.NODE_UNHEALTHY)
-        if node.drain_time is not None and node.drain_time <= now:
+        if node.name in past_drain:
             found.add(ForcedReason.NODE_DRAINED)
         group = groups.get(placement.group)
         if group is not None and node.taints and _repelled(group, node):
@@ -71,8 +98,6 @@ def _reason(job: Job, nodes: Mapping[str, Node], now: float) -> ForcedReason | N
         found.add(ForcedReason.GANG_BROKEN)
     if not found and job.running.stopping:
         return ForcedReason.STOPPING
-    if not found and is_idle(job, now):
-        return ForcedReason.IDLE
     return min(found, key=_ORDER.index) if found else None
 
 

@@ -60,6 +60,13 @@ class Throughput:
         """By identity, which is quicker than by value; the group beside it, so that it stays the same one."""
         self._best: dict[int, tuple[Component, float]] = {}
 
+    def forget(self, most: int) -> None:
+        """Forget what was looked up, if that is of more than ``most`` groups: of jobs that are gone."""
+        if len(self._references) > most:
+            self._references = {}
+        if len(self._best) > most:
+            self._best = {}
+
     def of_group(self, group: TaskGroup, accelerator_type: str | None, count: int, scope: str) -> float:
         """X of a device group, work units/s; 0 when that option does not exist.
 

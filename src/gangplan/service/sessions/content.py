@@ -70,7 +70,7 @@ class Content:
         total: the digest as a number.
     """
 
-    items: Mapping[Key, Item]
+    items: MappingProxyType[Key, Item]
     total: int
 
     @classmethod
@@ -90,7 +90,7 @@ class Content:
         Raises:
             KeyError: something removed is not there.
         """
-        items = dict(self.items)
+        items = self.items.copy()  # as a dict copies itself: no key is hashed
         total = self.total
         for key in change.removed:
             total -= _number(key, items.pop(key))

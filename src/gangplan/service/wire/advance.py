@@ -79,19 +79,24 @@ def advance(round_: Round, change: SmallChange) -> Round | None:
     )
     if _share_devices(change.jobs, jobs.values()):
         return None
+    before = {job.name: job for job in round_.jobs} if changed else {}
     for job in read_jobs(change.jobs, change.job_classes, "", known, fields):
-        jobs[job.name] = job
+        jobs[job.name] = _as_before(job, before.get(job.name))
     if fields.invalid or fields.unsupported or not nodes:
         return None
     if any(job.gate.after_jobs for job in jobs.values()):
         return None
-    return in_order(
-        replace(
-            round_,
-            cluster=replace(round_.cluster, nodes=tuple(nodes.values())),
-            jobs=tuple(jobs.values()),
-        )
-    )
+    cluster = round_.cluster  # the same object while no node is touched: what was made from it still holds
+    if change.nodes is not None or change.removed_nodes:
+        cluster = replace(cluster, nodes=tuple(sorted(nodes.values(), key=_name)))
+    return replace(round_, cluster=cluster, jobs=tuple(sorted(jobs.values(), key=_name)))
+
+
+def _as_before(job: Job, before: Job | None) -> Job:
+    """The job, with the component that it had if that is equal: what was made from it still holds."""
+    if before is None or job.component is before.component or job.component != before.component:
+        return job
+    return replace(job, component=before.component)
 
 
 def _name(named: Node | Job) -> str:

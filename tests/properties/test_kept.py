@@ -1,0 +1,173 @@
+"""What a round leaves to the next: arrays and facts made with it are those made anew."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangplan.domain.cluster import Node, NodeHealth
+from gangplan.domain.job import Job
+from gangplan.domain.round import Round
+from gangplan.kept import Kept, KeptRound
+from gangplan.model.instance.instance import build_instance
+from gangplan.model.verifier.facts import round_facts
+from gangplan.testing.strategies import rounds
+
+_JOB_EDITS: list[Callable[[Job, random.Random], Job]] = [
+    lambda job, rng: dataclasses.replace(job, weight=rng.choice([0.5, 1.0, 3.0])),
+    lambda job, _: dataclasses.replace(job, running=None),
+    lambda job, rng: dataclasses.replace(job, work_left=rng.choice([None, 10.0, 5000.0])),
+    lambda job, _: (
+        job
+        if job.running is None
+        else dataclasses.replace(job, running=dataclasses.replace(job.running, stopping=True))
+    ),
+    lambda job, _: dataclasses.replace(job, component=dataclasses.replace(job.component)),
+]
+_NODE_EDITS: list[Callable[[Node, random.Random], Node]] = [
+    lambda node, _: dataclasses.replace(node, health=NodeHealth.UNHEALTHY),
+    lambda node, _: dataclasses.replace(node, cordoned=not node.cordoned),
+    lambda node, rng: dataclasses.replace(node, drain_time=rng.choice([None, 0.0, 1e12])),
+    lambda node, rng: dataclasses.replace(node, unhealthy_devices=frozenset(range(rng.randint(0, 2)))),
+]
+
+
+def _edited(round_: Round, first: Round, rng: random.Random) -> Round:
+    """A small change, some of it back to what was at first; nothing else is another object than before."""
+    jobs = {job.name: job for job in round_.jobs}
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    now = round_.now + rng.choice([0.0, 60.0, 100_000.0])
+    for _ in range(rng.randint(0, 3)):
+        if jobs:
+            name = rng.choice(sorted(jobs))
+            edit = rng.choice([*_JOB_EDITS, None])
+            if edit is None:
+                del jobs[name]
+            else:
+                jobs[name] = edit(jobs[name], rng)
+        if first.jobs and rng.random() < 0.5:
+            back = rng.choice(first.jobs)
+            jobs[back.name] = back
+    if rng.random() < 0.4:
+        name = rng.choice(sorted(nodes))
+        if len(nodes) > 1 and rng.random() < 0.3:
+            del nodes[name]
+        else:
+            nodes[name] = rng.choice(_NODE_EDITS)(nodes[name], rng)
+        back_node = rng.choice(first.cluster.nodes)
+        nodes[back_node.name] = back_node
+        cluster = dataclasses.replace(round_.cluster, nodes=tuple(nodes.values()))
+    else:
+        cluster = round_.cluster
+    return dataclasses.replace(round_, now=now, jobs=tuple(jobs.values()), cluster=cluster)
+
+
+def _history(round_: Round, seed: int) -> Iterator[Round]:
+    rng = random.Random(seed)
+    yield round_
+    here = round_
+    for _ in range(4):
+        here = _edited(here, round_, rng)
+        yield here
+
+
+def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Where two results differ, down to every array."""
+    if type(one) is not type(other):
+        yield f"{path}: {type(one).__name__}, not {type(other).__name__}"
+    elif isinstance(one, np.ndarray):
+        if one.dtype != other.dtype or one.shape != other.shape or one.tobytes() != other.tobytes():
+            yield f"{path}: {one}, not {other}"
+    elif dataclasses.is_dataclass(one):
+        for field in dataclasses.fields(one):
+            if not field.name.startswith("_"):
+                yield from _differences(
+                    getattr(one, field.name), getattr(other, field.name), f"{path}.{field.name}"
+                )
+    elif isinstance(one, Mapping):
+        if list(one) != list(other):
+            yield f"{path}: keys {list(one)}, not {list(other)}"
+        else:
+            for key in one:
+                yield from _differences(one[key], other[key], f"{path}[{key!r}]")
+    elif isinstance(one, tuple | list):
+        if len(one) != len(other):
+            yield f"{path}: {len(one)} entries, not {len(other)}"
+        else:
+            for place, (a, b) in enumerate(zip(one, other, strict=True)):
+                yield from _differences(a, b, f"{path}[{place}]")
+    elif isinstance(one, functools.partial):
+        yield from _differences(one(), other(), f"{path}()")  # what is computed when it is asked for
+    elif type(one).__module__.startswith("gangplan.model.verifier.throughput"):
+        return  # a lookup; what was looked up is compared
+    elif one != other and not (one != one and other != other):  # noqa: PLR0124 - NaN
+        yield f"{path}: {one!r}, not {other!r}"
+
+
+def different_somewhere(round_: Round, seed: int) -> list[str]:
+    """Differences in any round of a history between what was kept and what is made anew."""
+    kept = KeptRound.empty()
+    found: list[str] = []
+    for here in _history(round_, seed):
+        found += _differences(build_instance(here, kept.model), build_instance(here), "instance")
+        found += _differences(round_facts(here, kept.verifier), round_facts(here), "facts")
+    return found
+
+
+@settings(max_examples=15)
+@given(rounds(), st.integers(0, 10_000))
+def test_what_is_kept_is_what_would_be_made_anew(round_: Round, seed: int) -> None:
+    assert different_somewhere(round_, seed) == []
+
+
+def test_only_what_is_new_is_made() -> None:
+    """Job by job: alike is not enough, it has to be the same object; and only of the last round."""
+    made: list[str] = []
+    one, two, twin = ["one"], ["two"], ["one"]
+
+    def make(thing: list[str]) -> str:
+        made.append(thing[0])
+        return thing[0]
+
+    kept = Kept()
+    assert kept.each("name", [one, two], make) == ["one", "two"]
+    assert kept.each("name", [two, one, twin], make) == ["two", "one", "one"]
+    assert made == ["one", "two", "one"]
+    kept.each("name", [two], make)
+    kept.each("name", [one], make)
+    assert made[3:] == ["one"]  # it was not in the round between
+
+
+def test_results_are_made_anew_where_what_they_look_up_is_another() -> None:
+    made: list[str] = []
+    jobs = [("a", "n1"), ("b", "n2"), ("c", "n3")]
+    nodes = {"n1": object(), "n2": object()}
+
+    def places(among: Mapping[str, object]) -> list[str]:
+        def make(job: tuple[str, str]) -> str:
+            made.append(job[0])
+            return "there" if job[1] in among else "gone"
+
+        return kept.each("places", jobs, make, among=among, looks_up=lambda job: [job[1]])
+
+    kept = Kept()
+    assert places(nodes) == ["there", "there", "gone"]
+    assert places({**nodes, "n1": object()}) == ["there", "there", "gone"]
+    assert places({"n2": nodes["n2"], "n3": object()}) == ["gone", "there", "there"]
+    assert made == ["a", "b", "c", "a", "a", "c"]
+
+
+def test_other_numbers_beside_make_all_results_anew() -> None:
+    kept = Kept()
+    assert kept.once("sum", (1, 2.0), lambda: "first") == "first"
+    assert kept.once("sum", (1, 2.0), lambda: "again") == "first"
+    assert kept.once("sum", (1, 3.0), lambda: "other") == "other"
+    assert kept.once("sum", ([1],), lambda: "a list") == "a list"
+    assert kept.once("sum", ([1],), lambda: "another list") == "another list"
