@@ -2,8 +2,11 @@
 
 A round whose search ended by itself gives the same plan again: same input, same seed, and no clock in
 between. One that time cut short cannot be repeated by any clock. It is planned again without a limit, but
-once as many candidates are there as there were then, no solver is asked any more; what a solver had found
-when its time was up is the one thing that may come out otherwise, and then the replay says so.
+once as many candidates are there as there were then, no solver is asked any more. What may come out
+otherwise, and then the replay says so, is what else depended on the clock and is not captured: the steps of
+the walk to the prices when it was hurried; how finely the look-ahead divided its time, and whether it had
+any; what a solver had found when its time was up; what branching, promises and other proposers had no time
+for.
 """
 
 from __future__ import annotations
