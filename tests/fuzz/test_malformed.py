@@ -14,6 +14,7 @@ from tests.fuzz.cases import Requests
 from tests.fuzz.judge import Findings, Service
 
 from gangplan.bench.machine import resident_bytes
+from gangplan.engine.practice import compile_loops
 
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 MEBIBYTE = 2**20
@@ -28,6 +29,7 @@ _SHOWN = 20
 
 def fuzz(seed: int, count: int) -> Findings:
     """Ask ``count`` requests of a seed."""
+    compile_loops()  # here, not within the first call that is planned
     service, findings = Service(), Findings()
     requests = Requests(service)
     size = 0
