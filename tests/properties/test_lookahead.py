@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.look_ahead import look_ahead
@@ -194,6 +195,11 @@ def test_what_a_round_did_not_give_is_owed(round_: Round, elapsed: float) -> Non
             assert owed[entry.job] == pytest.approx(expected, abs=1 / 16)
 
 
+def never_ran(job: Job) -> bool:
+    """Whether a waiting job has neither work to show nor held any device so far."""
+    return job.work_done <= 0.0 and not job.service_received_device_seconds
+
+
 @drawn
 @given(rounds())
 def test_targets_are_what_whole_jobs_can_follow(round_: Round) -> None:
@@ -211,7 +217,7 @@ def test_targets_are_what_whole_jobs_can_follow(round_: Round) -> None:
             mine = int(instance.class_of_job[j])
             present = float(instance.keeps.throughput[mine] / numbers.reference[j])
             assert entry.target == 0.0 or entry.target >= min(present, 1e6) - grain
-        elif instance.jobs[j].work_done <= 0.0 and whole_node_gang(instance, j) is not None:
+        elif never_ran(instance.jobs[j]) and whole_node_gang(instance, j) is not None:
             assert entry.target >= 1.0
         else:
             assert entry.target == 0.0 or entry.target >= 0.5 - grain
@@ -234,7 +240,7 @@ def test_worths_are_within_their_spread_and_a_large_gang_that_never_ran_has_its_
     for entry in make_outlook(fluid, solved(fluid), None).jobs:
         j = instance.job_index[entry.job]
         assert 1 / SPREAD <= entry.worth <= SPREAD
-        new = numbers.planned[j] and not numbers.running[j] and instance.jobs[j].work_done <= 0.0
+        new = numbers.planned[j] and not numbers.running[j] and never_ran(instance.jobs[j])
         if new and whole_node_gang(instance, j) is not None:
             assert entry.worth >= LARGE_GANG
 

@@ -28,8 +28,8 @@ def report(
 
     \b
     gangplan simulate scenarios/rush-hour.yaml --policy fifo -o json --series > fifo.json
-    gangplan simulate scenarios/rush-hour.yaml --policy myopic -o json --series > myopic.json
-    gangplan report fifo.json myopic.json --to compared.html
+    gangplan simulate scenarios/rush-hour.yaml -o json --series > gangplan.json
+    gangplan report fifo.json gangplan.json --to compared.html
     """  # noqa: D301 - \b keeps the lines
     from gangplan.errors import FieldViolation, InvalidInputError
     from gangplan.planning.report import pages

@@ -68,7 +68,7 @@ def simulate(
         ),
     ],
     *,
-    policy: Annotated[str, typer.Option(help="Who decides; --policy list lists them.")] = "myopic",
+    policy: Annotated[str, typer.Option(help="Who decides; --policy list lists them.")] = "tracking",
     preset: Annotated[
         str | None,
         typer.Option(help="What gangplan's own policies weigh: a name that `gangplan policies` lists."),

@@ -68,7 +68,7 @@ class SimulateRequest(_message.Message):
     CHECKPOINT_INTERVAL_FIELD_NUMBER: _builtins.int
     WITH_JOBS_FIELD_NUMBER: _builtins.int
     policy: _builtins.str
-    """Name of the policy that decides. Empty: gangplan's own, `myopic`."""
+    """Name of the policy that decides. Empty: gangplan's own, `tracking`."""
     told: Global___Told.ValueType
     """What the policy is told of the work left. Unset: all, exactly."""
     noise: _builtins.float

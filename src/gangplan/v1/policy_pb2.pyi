@@ -708,7 +708,8 @@ class ChurnLimits(_message.Message):
     """Most voluntary evictions, moves and resizes in one round. Unset: unlimited; 0: nothing that runs is disturbed."""
     hysteresis: _builtins.float
     """Share by which what a job is worth may be misjudged, 0 to 1. Disruptions must pay even if all that their jobs are worth, before
-    and after, is off by so much to their disadvantage: a gain within the error of the throughputs is none. Unset: 0.05.
+    and after, is off by so much to their disadvantage: a gain within the error of the throughputs is none. In rounds that follow an
+    outlook it counts four times, at most all. Unset: 0.05.
     """
     disruption_limit_per_job_hour: _builtins.int
     """Most voluntary evictions, moves and resizes of one job within an hour, by its disrupted_at. Unset: unlimited; 0: no job is

@@ -112,11 +112,18 @@ def _target(fluid: Fluid, service: Service, job: int, owed: float, *, large: boo
 
 
 def _large_gangs_that_never_ran(instance: Instance, numbers: JobNumbers) -> BoolArray:
-    """Waiting gangs of a whole node or more without any work done, shape (jobs,)."""
+    """Waiting gangs of a whole node or more without any work done, shape (jobs,).
+
+    One that has held devices has run, also where it was stopped before its first checkpoint and has nothing
+    to show for it: were it new again, it would be started and stopped for ever.
+    """
     new = (numbers.planned & ~numbers.running).tolist()
     return np.array(
         [
-            new[j] and job.work_done <= 0.0 and whole_node_gang(instance, j) is not None
+            new[j]
+            and job.work_done <= 0.0
+            and not job.service_received_device_seconds
+            and whole_node_gang(instance, j) is not None
             for j, job in enumerate(instance.jobs)
         ],
         dtype=np.bool_,

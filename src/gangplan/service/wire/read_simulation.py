@@ -18,7 +18,7 @@ from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_round import read_round_request
 from gangplan.v1 import planning_service_pb2
 
-DEFAULT_POLICY = "myopic"
+DEFAULT_POLICY = "tracking"
 DEFAULT_NOISE = 0.3
 MOST_ROUNDS = 100_000
 MOST_VARIANTS = 1000
