@@ -185,3 +185,23 @@ def test_nodes_break_down_as_often_as_is_said() -> None:
     assert [f for f in found if f.node == nodes[0].name] == [
         f for f in longer if f.node == nodes[0].name and f.begins < 100.0 + 1e7
     ]
+
+
+@pytest.mark.parametrize("name", ["myopic", "gangplan-efficiency"])
+def test_our_policies_plan_again_when_something_happens_or_after_what_they_declare(name: str) -> None:
+    """Long jobs: few plans, and whoever comes or ends does so in the last round that a plan stands for."""
+    history = histories.small(3)
+    arrivals = tuple(replace(each, work=each.work * 5) for each in history.arrivals[:3])
+    history = replace(history, arrivals=arrivals)
+    length = history.template.round_seconds
+    asked: list[RoundRecord] = []
+    policy = policies.make(name, How(pipeline="greedy", replan_seconds=5 * length))
+    found = play(history, policy, on_round=asked.append)
+    assert found.finished
+    assert max(record.rounds for record in asked) == 5
+    times = [one.job.submit_time or 0.0 for one in arrivals]
+    times += [job.finished for job in found.state.jobs.values() if job.finished is not None]
+    for record in asked:
+        assert not any(record.round.now + 1e-6 < at < record.after.now - length - 1e-6 for at in times)
+    every = play(history, policies.make(name, How(pipeline="greedy")), Settings(most_rounds=8))
+    assert every.state.totals.steady == 0

@@ -3,7 +3,9 @@
 The instance is the workload's name (:mod:`gangplan.bench.policies.workloads`) and the seed, ``who`` the
 policy. ``options`` may set ``told`` (``exact``, ``noisy``, ``predicted``, ``unknown``: decision 15),
 ``noise``, ``rounds`` after which it ends, ``drop`` (share of the jobs that the seed leaves out, so that seeds
-differ) and ``steps`` of gangplan's own policies (``full`` or ``greedy``). ``decision_s`` is process time.
+differ), ``steps`` of gangplan's own policies (``full`` or ``greedy``) and ``replan_s``, how late they may see
+what changes by the clock alone (:attr:`~gangplan.planning.policies.How.replan_seconds`); their rows say it.
+``decision_s`` is process time.
 """
 
 from __future__ import annotations
@@ -25,13 +27,15 @@ from gangplan.errors import BrokenPlanError
 from gangplan.planning import policies
 from gangplan.planning.metrics import Metrics
 from gangplan.planning.metrics import measure as measured
-from gangplan.planning.policies import RoundPolicy
+from gangplan.planning.policies import RoundPolicy, myopic, presets, tracking
 from gangplan.planning.policies.protocol import Steady
 from gangplan.planning.rounds.history import History
 from gangplan.planning.rounds.loop import Settings, play
 from gangplan.planning.rounds.told import Told
 
 MOST_ROUNDS = 100_000
+OWN = frozenset({myopic.NAME, tracking.NAME, *presets.NAMES})
+"""Gangplan's own policies."""
 
 
 class Timed:
@@ -73,7 +77,11 @@ def measure(run: Run) -> Row:
     name, _, _ = run.instance.rpartition("/seed")
     found = workload(name, Path(run.source))
     history = _some(found.history, float(run.options.get("drop", 0.0)), run.seed)
-    how = policies.How(pipeline="full" if run.options.get("steps") == "full" else "greedy", seed=run.seed)
+    how = policies.How(
+        pipeline="full" if run.options.get("steps") == "full" else "greedy",
+        seed=run.seed,
+        replan_seconds=float(run.options.get("replan_s", 0.0)),
+    )
     timed = Timed(policies.make(run.who, how))
     calibration = [machine.calibrate()]
     spent = time.process_time()
@@ -88,6 +96,7 @@ def measure(run: Run) -> Row:
         "workload": name,
         "policy": run.who,
         "told": f"±{telling.noise:.0%}" if telling.told is Told.NOISY else telling.told.value,
+        "replan_s": how.replan_seconds if run.who in OWN else None,
         "left_out": found.left_out,
         "devices": history.devices,
         **figures(measured(played)),

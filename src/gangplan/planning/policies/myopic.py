@@ -28,6 +28,10 @@ class Myopic:
         """See :meth:`RoundPolicy.decide`."""
         return self.how.plan(round_, before)
 
+    def steady_until(self, round_: Round) -> float:
+        """See :meth:`How.steady_until`."""
+        return self.how.steady_until(round_)
+
 
 def make(how: How) -> Myopic:
     """The policy."""

@@ -46,6 +46,10 @@ class Preset:
         actions = tuple(replace(action, cost_by_term={}) for action in answer.plan.actions)
         return replace(answer, plan=replace(answer.plan, actions=actions))
 
+    def steady_until(self, round_: Round) -> float:
+        """See :meth:`How.steady_until`."""
+        return self.plans.steady_until(round_)
+
 
 def make(how: How, name: str) -> Preset:
     """The policy of one of :data:`NAMES`."""

@@ -28,6 +28,8 @@ class How:
         node_limit: most branch-and-bound nodes of a round; None: no limit.
         seed: of everything random.
         runner: where solvers run; None: in this thread.
+        replan_seconds: where a round kept everybody and started nobody, and nothing happens, the next plan is
+            made so much later at the earliest; 0: in every round. See :meth:`steady_until`.
     """
 
     pipeline: Pipeline = "full"
@@ -35,6 +37,18 @@ class How:
     node_limit: int | None = 500
     seed: int = 0
     runner: Runner | None = None
+    replan_seconds: float = 0.0
+
+    def steady_until(self, round_: Round) -> float:
+        """Until when gangplan's own policies keep all as it is after a round that changed nothing.
+
+        Nothing exact can be said but for a moment: the next plan may differ without any event, since ratios
+        of fairness and the slack of deadlines move with the clock, a stop gets cheaper by each checkpoint,
+        and the horizon over which it must pay gets shorter with the work left. So whoever plays long
+        histories declares how late such a change may be seen, and says so beside the figures. Who comes or
+        ends, and a node that fails or comes back, is seen at once all the same.
+        """
+        return round_.now + self.replan_seconds
 
     def parameters(self, before: RoundResult | None, *, look_ahead_share: float = 0.0) -> PlanParameters:
         """What the engine is asked for.

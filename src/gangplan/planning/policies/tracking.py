@@ -32,6 +32,10 @@ class Tracking:
         round_ = replace(round_, outlook=None if before is None else before.outlook)
         return self.how.plan(round_, before, look_ahead_share=_SHARE)
 
+    def steady_until(self, round_: Round) -> float:
+        """See :meth:`How.steady_until`."""
+        return self.how.steady_until(round_)
+
 
 def make(how: How) -> Tracking:
     """The policy."""
