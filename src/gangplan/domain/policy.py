@@ -88,7 +88,7 @@ class Policy:
             None is unlimited.
         hysteresis: share by which what a job is worth may be misjudged: disruptions must pay even if all that
             their jobs are worth, before and after, is off by so much to their disadvantage (decision 14); in
-            rounds that follow an outlook four times as much, at most all.
+            rounds that follow an outlook with fairness between jobs four times as much, at most all.
         promise_after_seconds: a job that has waited for so long and has never run is promised a place, the
             oldest first, so that its wait is bounded whatever arrives; None: no promise is made for age.
         promise_quantile: probability, above 0 and below 1, at which promises read a predicted work left: who

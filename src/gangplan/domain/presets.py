@@ -62,8 +62,7 @@ _ALL = (
         "efficiency",
         "Most useful work: devices go where they are fastest, and nobody is owed anything.",
         # No fairness between jobs or queues: what is left is throughput by weight, deadlines and locality.
-        # What is worth the same in every round need not be doubted so much.
-        Policy(fairness_power=0.0, queue_fairness_power=0.0, hysteresis=0.0125),
+        Policy(fairness_power=0.0, queue_fairness_power=0.0),
     ),
     Preset(
         "finish-time-fair",
@@ -108,7 +107,7 @@ _ALL = (
         # one whose rest nobody could use waits unless it is more than that (in openb, 81 hundredths do wait).
         # With equal weights 500 pods a round so fill 2 points more of openb's cluster than without, when 130
         # % of its devices have been asked for; at 100 % less (85 %, without the term 95.5 %).
-        Policy(fairness_power=0.0, queue_fairness_power=0.0, fragmentation_weight=5.0, hysteresis=0.0125),
+        Policy(fairness_power=0.0, queue_fairness_power=0.0, fragmentation_weight=5.0),
     ),
     Preset(
         "cost",

@@ -24,10 +24,10 @@ from gangplan.model.verifier.outcome import Outcome, Status
 TOLERANCE = 1e-9
 """A gain up to this is none."""
 AHEAD = 4.0
-"""By how much more what a job is worth may be misjudged in a round that follows an outlook: targets and their
-worth change with every plan ahead, as jobs are served, faster than any throughput does. On
-``scenarios/rush-hour.yaml`` a gang and eight single jobs stopped each other 57 times without it and 11 times
-with it (``benchmarks/results/2026-11-30-policies.md``)."""
+"""By how much more what a job is worth may be misjudged in a round that follows an outlook under fairness
+between jobs: a target's worth carries rho, which changes as jobs are served, faster than any throughput.
+On ``scenarios/rush-hour.yaml`` a gang and eight single jobs stopped each other 57 times without it and 11
+times with it (``benchmarks/results/2026-11-30-policies.md``)."""
 
 _DISRUPTIONS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 
@@ -146,8 +146,8 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
 
     What they earn and pay in ``floor`` too, as those do that start there, counts for nothing. What they earn
     differently is taken to be off by ``policy.hysteresis`` of it on both sides, to their disadvantage: a gain
-    within the error of the throughputs is none (decision 14). In a round that follows an outlook the error
-    counts :data:`AHEAD` times.
+    within the error of the throughputs is none (decision 14). In a round that follows an outlook under
+    fairness between jobs the error counts :data:`AHEAD` times.
 
     A start that is soon done need not shorten the horizon of all: where every disruption is for somebody else
     too, the others do without it what they do, and its place stays free. So starts are left out, the soonest
@@ -156,7 +156,7 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
     facts, round_ = judge.facts, judge.instance.round
     length = round_.round_seconds
     policy, a_stop = round_.policy, switching.weight(round_)
-    doubt = min(1.0, policy.hysteresis * (1.0 if round_.outlook is None else AHEAD))
+    doubt = min(1.0, policy.hysteresis * (AHEAD if round_.outlook and policy.fairness_power else 1.0))
     earned = cost = 0.0
     horizon = round_.horizon_seconds
     starts: list[tuple[float, str, float, float]] = []

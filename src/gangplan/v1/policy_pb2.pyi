@@ -709,7 +709,7 @@ class ChurnLimits(_message.Message):
     hysteresis: _builtins.float
     """Share by which what a job is worth may be misjudged, 0 to 1. Disruptions must pay even if all that their jobs are worth, before
     and after, is off by so much to their disadvantage: a gain within the error of the throughputs is none. In rounds that follow an
-    outlook it counts four times, at most all. Unset: 0.05.
+    outlook with fairness between jobs it counts four times, at most all. Unset: 0.05.
     """
     disruption_limit_per_job_hour: _builtins.int
     """Most voluntary evictions, moves and resizes of one job within an hour, by its disrupted_at. Unset: unlimited; 0: no job is
