@@ -145,7 +145,7 @@ def test_in_process_it_is_the_same() -> None:
 def test_what_is_left_out_has_its_default() -> None:
     read = read_simulation(planning_service_pb2.SimulateRequest(start=write_round(day())))
     assert (read.policy, read.settings.telling.told.value, read.settings.most_rounds) == (
-        "myopic",
+        "tracking",
         "exact",
         100_000,
     )
