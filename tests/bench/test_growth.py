@@ -80,18 +80,19 @@ def test_an_outcome_is_no_work_and_a_small_counter_says_nothing_but_both_stand_i
 
 def test_what_grew_from_nothing_and_what_one_size_alone_has_shut_the_gate(rows: Any) -> None:
     rows[3]["work"]["fill"]["zero"] = 5_000.0
-    rows[3]["work"]["settle"] = {"lines": 9_000.0}
+    rows[3]["work"]["relax"] = {"lines": 9_000.0}
     by_name = named(exponents(rows, GROWTH))
     assert "power inf" in by_name["fill zero"].refused
-    assert "only one of the two sizes has it" in by_name["settle lines"].refused
+    assert "only one of the two sizes has it" in by_name["relax lines"].refused
 
 
-def test_taking_back_gates_by_the_lines_of_one_time_where_both_sizes_did_it(rows: Any) -> None:
-    rows[3]["work"]["revert"] = {"lines": 9_000.0}
-    assert not named(exponents(rows, GROWTH))["revert lines"].refused
+@pytest.mark.parametrize("phase", sorted(growing.LUCK))
+def test_what_hangs_on_luck_gates_where_both_sizes_did_it(rows: Any, phase: str) -> None:
+    rows[3]["work"][phase] = {"lines": 9_000.0}
+    assert not named(exponents(rows, GROWTH))[f"{phase} lines"].refused
     for row in rows[:3]:
-        row["work"]["revert"] = {"lines": 50.0}
-    assert "lines of revert at 50 % grows" in named(exponents(rows, GROWTH))["revert lines"].refused
+        row["work"][phase] = {"lines": 50.0}
+    assert f"lines of {phase} at 50 % grows" in named(exponents(rows, GROWTH))[f"{phase} lines"].refused
 
 
 def test_a_counter_may_have_a_limit_of_its_own(rows: Any) -> None:

@@ -39,9 +39,11 @@ _OUTCOMES = frozenset(
         "reverts",
     }
 )
-TIMES = {"bundles": "looks", "revert": "reverts"}
+TIMES = {"bundles": "looks", "revert": "reverts", "take_back": "taken_back_bundles"}
 """Phases that are gone through as often as there is something that does not pay, by the counter of how often:
-luck more than size, so that their lines are those of one time."""
+luck more than size, so that their lines are those of one time; without one there are none."""
+LUCK = frozenset({*TIMES, "settle", "held"})
+"""Phases that a round may do without at any size; the last two plan it again where much was taken back."""
 _LAST = frozenset({"solver_nodes", "solver_iterations", "solver_seconds"})
 """Of the last programme alone, whichever that was; every programme has counters of its own."""
 _COUNTERS = ("columns", "rows", "nonzeros", "iterations", "nodes", "evaluations")
@@ -66,8 +68,10 @@ def measure(run: Run) -> Row:
     evaluations = {phase: counters.get("evaluations", 0.0) for phase, counters in work.items()}
     market, each = evaluation_lines(round_)
     for phase, number in lines.items():
-        times = plain.statistics.get(TIMES.get(phase, ""), 1.0)
-        work.setdefault(phase, {})["lines"] = float(number) / times
+        times = plain.statistics.get(TIMES[phase], 0.0) if phase in TIMES else 1.0
+        counters = work.setdefault(phase, {})
+        if times:
+            counters["lines"] = float(number) / times
     work.setdefault("prices", {})["lines"] = work.get("prices", {}).get("lines", 0.0) + float(market)
     for phase, times in evaluations.items():
         if times:

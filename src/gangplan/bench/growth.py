@@ -3,7 +3,7 @@
 For a counter c and the base n, the exponent is log(c2 / c1) / log(n2 / n1) with medians over the seeds of
 each size; 1 is proportional. Every counter of every phase stands in the table, and gates unless it is an
 outcome or too small to say; a phase that one size has and the other has not shuts the gate, too, since then
-the two did not do the same, unless it hangs on luck (``growing.TIMES``). Seconds are fitted beside them and
+the two did not do the same, unless it hangs on luck (``growing.LUCK``). Seconds are fitted beside them and
 gate nothing.
 """
 
@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gangplan.bench.growing import OUTCOME, SIZE, TIMES
+from gangplan.bench.growing import LUCK, OUTCOME, SIZE
 from gangplan.bench.runs import ANSWERED, Row
 from gangplan.bench.suites import Growth
 
@@ -110,7 +110,7 @@ def _fitted(
         limit = growth.limits.get(f"{phase} {counter}", growth.limit)
         if max(small or 0.0, large or 0.0) < growth.least:
             limit = None
-        if phase in TIMES and (small is None or large is None):
+        if phase in LUCK and (small is None or large is None):
             limit = None
     exponent = None
     if small is not None and large:
