@@ -12,7 +12,7 @@ from gangplan.engine.practice import compile_loops
 
 # No deadlines: two busy cores make them flaky. Quick draws the same examples every time, so that who changes
 # nothing sees nothing change; fresh draws others (HYPOTHESIS_PROFILE=fresh make test), deep many others.
-settings.register_profile("quick", max_examples=50, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("quick", max_examples=32, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("fresh", max_examples=50, deadline=None, print_blob=True)
 settings.register_profile(
     "deep",

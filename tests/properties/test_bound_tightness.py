@@ -18,7 +18,7 @@ from gangplan.testing.strategies import rounds
 
 from .planned import planned, slack
 
-EXAMPLES = 150
+EXAMPLES = 75
 
 
 def test_bounds_are_bounds_and_how_tight_they_are() -> None:

@@ -74,7 +74,7 @@ def lived(history):
     return {name: state.first_start for name, state in played.state.jobs.items()}, told, promised, played
 
 
-@settings(drawn, max_examples=max(8, settings().max_examples // 6))
+@settings(drawn, max_examples=max(5, settings().max_examples // 6))
 @given(streams())
 def test_who_waits_starts_in_time_whatever_arrives(history):
     policy = replace(history.template.policy, promise_after_seconds=AFTER, longest_run_seconds=LONGEST)

@@ -112,6 +112,7 @@ def test_every_parameter_of_planning_can_be_asked_for() -> None:
     words = {
         named.get(field.name, field.name): getattr(PlanParameters(), field.name)
         for field in fields(PlanParameters)
+        if field.name != "kept"  # between the rounds of a session, never a caller's
     }
     for call in (parameters_of, Client.plan_round):
         asked = signature(call).parameters.values()
@@ -130,9 +131,12 @@ def test_in_process_bad_input_raises_as_over_the_wire(make_round: Any) -> None:
     }
 
 
-def test_in_process_an_unknown_solver_is_refused(make_round: Any) -> None:
+@pytest.mark.parametrize("how", [{}, {"time_budget": 0.001}, {"pipeline": "greedy"}])
+def test_in_process_an_unknown_solver_is_refused_though_none_would_be_asked(
+    make_round: Any, how: dict[str, Any]
+) -> None:
     with Client.in_process(start=False) as client, pytest.raises(ServiceError, match="abacus") as caught:
-        client.plan_round(make_round(), solver="abacus")
+        client.plan_round(make_round(), solver="abacus", **how)
     assert caught.value.code == "INVALID_ARGUMENT"
     assert [violation.field for violation in caught.value.violations] == ["parameters.solver"]
 

@@ -16,6 +16,17 @@ ONLY_BY_NAME = frozenset({"cuopt", "gurobi"})
 """Backends that :data:`AUTO` never takes: their use costs somebody a licence or a GPU."""
 
 
+def refuse_unknown(name: str, among: Iterable[str] | None = None) -> None:
+    """Refuse a solver that is none of those known (None: of the catalogue), nor :data:`AUTO`.
+
+    Raises:
+        UnknownSolverError: the message lists those that there are.
+    """
+    known = catalog.names() if among is None else tuple(among)
+    if name != AUTO and name not in known:
+        raise UnknownSolverError(f"no solver {name!r}; there are: {', '.join((AUTO, *known))}")
+
+
 def choose(
     name: str, program: Program, parameters: SolveParameters, among: Iterable[str] | None = None
 ) -> str:
@@ -32,9 +43,8 @@ def choose(
             programme.
     """
     known = catalog.names() if among is None else tuple(among)
+    refuse_unknown(name, known)
     if name != AUTO:
-        if name not in known:
-            raise UnknownSolverError(f"no solver {name!r}; there are: {', '.join((AUTO, *known))}")
         return name
     needed = needs(program, parameters)
     order = next(names for most, names in BACKENDS if program.columns <= most)

@@ -19,6 +19,7 @@ from gangplan.engine.practice import compile_loops
 from gangplan.engine.price_thread import search_prices
 from gangplan.engine.propose import consider_proposals
 from gangplan.engine.proposers import ask
+from gangplan.engine.registry import refuse_unknown
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.settle import settle
 from gangplan.engine.stages import decide_tiers
@@ -68,6 +69,7 @@ def plan_round(
         NoVerifiedPlanError: not even keeping everything passes the verifier, which is a bug.
     """
     parameters = parameters or PlanParameters()
+    refuse_unknown(parameters.solver)  # also where no time is left to ask one
     if budget is None:
         compile_loops()  # once in a process, and before the clock runs
         budget = Budget(parameters.time_budget_seconds)
