@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from gangplan.bench.load import figures
 from gangplan.bench.load.drive import Outcome
-from gangplan.bench.load.mix import Ask, arrivals
+from gangplan.bench.load.measure import FIRST_RATE, _capacity
+from gangplan.bench.load.mix import INSTANCES, Ask, arrivals, one_by_one
 from gangplan.bench.problems import problems
 from gangplan.bench.report.sections.load import section
 from gangplan.bench.runs import Run
@@ -43,6 +45,25 @@ def test_quality_is_that_of_m_rounds_with_300_ms() -> None:
     assert not figures.holds(outcomes)
     assert figures.holds(outcomes[:3])
     assert not figures.holds([*outcomes[:3], outcome(0.01, "RESOURCE_EXHAUSTED", retry_after=1.0)])
+    assert figures.holds(outcomes, alone=0.8)  # no worse than with nobody else about
+
+
+def test_the_capacity_is_the_highest_rate_that_is_borne() -> None:
+    asked: list[float] = []
+
+    def borne(rate: float) -> bool:
+        asked.append(rate)
+        return rate <= 5.2
+
+    assert _capacity(borne) == 5.0
+    assert asked == [1.0, 2.0, 4.0, 8.0, 6.0, 5.0, 5.5]
+    assert _capacity(lambda _: False) == FIRST_RATE / 2
+
+
+def test_one_by_one_no_call_meets_another() -> None:
+    asks = one_by_one()
+    assert {ask.instance for ask in asks} == set(range(INSTANCES))
+    assert all(later.at - ask.at > ask.budget for ask, later in pairwise(asks))
 
 
 def test_percentiles_are_values_that_occurred() -> None:

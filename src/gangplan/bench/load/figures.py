@@ -50,13 +50,20 @@ def quality(outcomes: Sequence[Outcome]) -> tuple[int, int]:
     return sum(gap <= REACHED_GAP_OF_GAIN for gap in gaps), len(gaps)
 
 
-def holds(outcomes: Sequence[Outcome], *, most_rejected: float = 0.02) -> bool:
-    """Whether a rate can be borne: nothing late or lost, hardly anything rejected, and quality kept."""
+def holds(outcomes: Sequence[Outcome], *, most_rejected: float = 0.02, alone: float = 1.0) -> bool:
+    """Whether a rate can be borne: nothing late or lost, hardly anything rejected, and quality kept.
+
+    Args:
+        outcomes: of the rate.
+        most_rejected: share of them that may be.
+        alone: share of rounds that reach the gap of gain with nobody else about. :data:`MOST_REACH` of it
+            must: what no rate reaches says nothing of a rate.
+    """
     reached, answered = quality(outcomes)
     return (
         not any(is_late(each) or is_lost(each) for each in outcomes)
         and sum(map(is_rejected, outcomes)) <= most_rejected * len(outcomes)
-        and reached >= MOST_REACH * answered
+        and reached >= MOST_REACH * alone * answered
     )
 
 

@@ -2,9 +2,10 @@
 
 ``options`` may set ``minutes``, all together; ``callers``; ``slots`` of the service; ``capacity``, requests
 per second, when it is known. The capacity is the highest rate at which nothing is late or lost, hardly
-anything is rejected and quality is kept (:func:`gangplan.bench.load.figures.holds`): doubled from
-:data:`FIRST_RATE` until it does not hold, then halved in between :data:`BISECTIONS` times. A load beyond what
-can be served has the rejections that it must have, and none of its answers may be late or worse for it.
+anything is rejected and quality is kept (:func:`gangplan.bench.load.figures.holds`), measured against that of
+the same rounds with nobody else about, which are asked first: doubled from :data:`FIRST_RATE` until it does
+not hold, then halved in between :data:`BISECTIONS` times. A load beyond what can be served has the rejections
+that it must have, and none of its answers may be late or worse for it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Callable
 
 from gangplan.bench import machine
 from gangplan.bench.load.drive import Outcome, drive, watched
-from gangplan.bench.load.figures import growth, holds, missed, row
-from gangplan.bench.load.mix import BUDGETS, arrivals, requests
+from gangplan.bench.load.figures import growth, holds, missed, quality, row
+from gangplan.bench.load.mix import BUDGETS, arrivals, one_by_one, requests
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.bench.serving import Service, service
 
@@ -49,29 +50,37 @@ def measure(run: Run) -> list[Row]:
         load(FIRST_RATE, _WARM_SECONDS)
         calibration = [machine.calibrate()]
         given = run.options.get("capacity")
+        alone = (0, 0) if given else quality(drive(served.address, one_by_one(), prepared, 1))
         probes: list[tuple[float, bool]] = []
-        capacity = float(given) if given else _capacity(load, seconds * _PROBE_SHARE, probes)
+
+        def borne(rate: float) -> bool:
+            outcomes, _ = load(rate, seconds * _PROBE_SHARE)
+            probes.append((rate, holds(outcomes, alone=alone[0] / max(1, alone[1]))))
+            return probes[-1][1]
+
+        capacity = float(given) if given else _capacity(borne)
         left = seconds * (1.0 if given else 1.0 - _SEARCH_SHARE) / len(LOADS)
         rows = [each for share in LOADS for each in _rows(served, share, capacity, left, load)]
         calibration.append(machine.calibrate())
-    common = {"capacity_rps": capacity, "probes": probes, "slots": slots, "callers": callers}
+    common = {
+        "capacity_rps": capacity,
+        "probes": probes,
+        "alone_reached": alone[0],
+        "alone_of": alone[1],
+        "slots": slots,
+        "callers": callers,
+    }
     return [each | common | {"calibration_s": calibration} for each in rows]
 
 
-def _capacity(load: Load, lasting: float, probes: list[tuple[float, bool]]) -> float:
-    """The highest rate that holds, requests per second; half of the first where none does."""
-
-    def probe(rate: float) -> bool:
-        outcomes, _ = load(rate, lasting)
-        probes.append((rate, holds(outcomes)))
-        return probes[-1][1]
-
+def _capacity(borne: Callable[[float], bool]) -> float:
+    """The highest rate that is borne, requests per second; half of the first where none is."""
     low, high = 0.0, FIRST_RATE
-    while high < LAST_RATE and probe(high):
+    while high < LAST_RATE and borne(high):
         low, high = high, 2.0 * high
     for _ in range(BISECTIONS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if probe(middle) else (low, middle)
+        low, high = (middle, high) if borne(middle) else (low, middle)
     return low or FIRST_RATE / 2.0
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 BUDGETS = {"S": (0.1, 0.3, 1.0), "M": (0.3, 0.3, 1.0, 2.0)}
 """Seconds, by size; each as likely as its share of the list."""
 SHARE_OF_M = 0.5
-INSTANCES = 5
+INSTANCES = 10
 """Different rounds of each size."""
 OCCUPANCIES = (50, 85)
 
@@ -54,6 +54,12 @@ def arrivals(rate: float, seconds: float, callers: int, rng: random.Random) -> l
         )
         at += rng.expovariate(rate)
     return found
+
+
+def one_by_one() -> list[Ask]:
+    """Each M round with the least budget twice, so far apart that none meets another."""
+    budget = min(BUDGETS["M"])
+    return [Ask(2.0 * budget * at, 0, "M", at % INSTANCES, budget) for at in range(2 * INSTANCES)]
 
 
 def requests(seed: int) -> dict[tuple[str, int, float], round_pb2.PlanRoundRequest]:

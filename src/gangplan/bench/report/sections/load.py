@@ -37,11 +37,13 @@ def section(rows: Sequence[Row]) -> Section | None:
         "lost|gap of gain %|reach 20 % in .3 s|MiB|grown"
     )
     capacities = sorted({f"{row['capacity_rps']:.3g}" for row in mine})
+    alone = f"{mine[0]['alone_reached']} of {mine[0]['alone_of']}" if mine[0]["alone_of"] else ""
+    beside = f" With nobody else about {alone} M rounds reach a gap of gain of 20 % in .3 s." if alone else ""
     minutes = sum(row["seconds"] for row in mine if row["size"] == mine[0]["size"]) / 60
     text = (
         f"Open-loop arrivals for {minutes:.1f} minutes; {mine[0]['callers']} callers, {mine[0]['slots']} "
         f"slots. The capacity, 100 %, is {' and '.join(capacities)} requests a second: the highest rate at "
-        "which nothing was late or lost, at most 2 % rejected, and quality kept. Times run from when a "
+        f"which nothing was late or lost, at most 2 % rejected, and quality kept.{beside} Times run from when a "
         "request was to be sent; late is more than 50 ms after its time budget, and `latest` is how long "
         "after it."
     )
