@@ -14,6 +14,7 @@ from gangplan.bench.load.drive import Outcome
 from gangplan.bench.load.measure import FIRST_RATE, _capacity
 from gangplan.bench.load.mix import INSTANCES, Ask, arrivals, one_by_one
 from gangplan.bench.problems import problems
+from gangplan.bench.report import markdown
 from gangplan.bench.report.sections.load import section
 from gangplan.bench.runs import Run
 from gangplan.bench.selection import Selection
@@ -112,6 +113,7 @@ def test_a_short_load_has_a_row_for_each_load_and_size(rows: list[dict[str, Any]
     found = section(rows)
     assert found is not None
     assert len(found.table.lines) == len(rows)
+    assert "## Under load" in markdown.document(rows)
     assert problems(rows) == [
         f"mixed/seed0 by gangplan with auto, {row['name']}: {sentence}"
         for row in rows

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gangplan.bench import curve
 from gangplan.bench.report import numbers
-from gangplan.bench.report.groups import grouped, label, spread
+from gangplan.bench.report.groups import grouped, label, load_averages, spread
 from gangplan.bench.report.sections import (
     churn,
     counters,
@@ -105,7 +105,7 @@ def facts(rows: Sequence[Row]) -> list[str]:
     found: dict[str, str] = {}
     for row in rows:
         found |= row.get("versions") or {}
-    loads = [load for row in rows for load in row.get("load") or ()]
+    loads = [load for row in rows for load in load_averages(row)]
     loops = [seconds for row in rows for seconds in row.get("calibration_s") or ()]
     codes = ", ".join(sorted({f"{row.get('revision') or '?'} (digest {row.get('code')})" for row in rows}))
     most = max((len(mine) for _, mine in grouped(rows)), default=1)
@@ -121,7 +121,7 @@ def facts(rows: Sequence[Row]) -> list[str]:
         f"Geometric means (SGM) are shifted by {numbers.SHIFT_SECONDS:g} s."
     )
     return [
-        f"Machine: {machine}. Load average: {spread(loads, '.1f')}.",
+        f"Machine: {machine}. Load average: {spread(loads, '.1f') or 'not known'}.",
         f"Calibration loop: {spread(loops, '.3f')} s. Compare seconds with those of like loops only.",
         f"Versions: {', '.join(f'{name} {number}' for name, number in sorted(found.items()))}.",
         f"Code: {codes}.",

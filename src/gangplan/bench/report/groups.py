@@ -69,6 +69,12 @@ def statuses(rows: Sequence[Row]) -> str:
     return ", ".join(f"{count} {status}" for status, count in counts.items())
 
 
+def load_averages(row: Row) -> list[float]:
+    """Of the machine while the row was measured; of a service under load, ``load`` is what was asked."""
+    found = row.get("load_average", row.get("load"))
+    return [found] if isinstance(found, float) else list(found or ())
+
+
 def rounds(rows: Sequence[Row]) -> list[Row]:
     """Those of whole rounds."""
     return [row for row in rows if row["kind"] == "rounds"]

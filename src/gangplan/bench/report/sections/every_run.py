@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.bench.report.groups import label, percent
+from gangplan.bench.report.groups import label, load_averages, percent
 from gangplan.bench.report.tables import Section, Table
 from gangplan.bench.runs import Row
 
@@ -25,7 +25,7 @@ def section(rows: Sequence[Row]) -> Section | None:
             "" if row.get("gap") is None else percent([row["gap"]]),
             "" if row.get("wall_s") is None else f"{row['wall_s']:.3f}",
             {"True": "yes", "False": "NO"}.get(str(row.get("permuted_same")), ""),
-            f"{row['load'][0]:.1f}" if row.get("load") else "",
+            f"{loads[0]:.1f}" if (loads := load_averages(row)) else "",
             str(row.get("error") or row.get("detail") or "").replace("|", "/").replace("\n", " ")[:160],
         )
         for row in rows
