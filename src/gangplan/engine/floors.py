@@ -1,4 +1,4 @@
-"""Floors of stages that are decided (decision 8): prices that keep them, and bounds within them.
+"""Floors of stages that are decided (decision 8): prices and programmes that keep them, and their bounds.
 
 At any multipliers from 0 up
 
@@ -16,18 +16,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gangplan.engine.ask import Asking
 from gangplan.engine.judge import Judge
 from gangplan.model.constraints import guarantee
+from gangplan.model.formulation.layout import Layout
 from gangplan.model.instance.guarantees import build_guarantees
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
-from gangplan.model.packing.price_greedy import price_greedy
+from gangplan.model.packing.bind import bind
+from gangplan.model.packing.price_greedy import by_profit, price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.model.prices.prices import Prices
-from gangplan.model.program import BoolArray, FloatArray
+from gangplan.model.program import BoolArray, FloatArray, Program
 
 STEPS = 80
 ROUNDING = 1e-9
+_SHARE = 0.3
+"""Of the time that is left, what one stage's solver may take."""
+_FEASIBLE = 1e-6
 _RAISES = 6
 _FIRST = 0.05
 """The first multiplier: the share of the largest gain that the heaviest job of a tier earns for running."""
@@ -107,6 +113,40 @@ def by_prices(
         first = _FIRST * _RAISE**number * worth
         np.divide(first, heaviest, out=multiplier, where=heaviest > 0.0)
     return float(bound), prices
+
+
+def by_programme(
+    asking: Asking,
+    layout: Layout,
+    program: Program,
+    start: FloatArray,
+    prices: Prices,
+    consider: Callable[[str, Assignment], object],
+    *,
+    step: str,
+) -> float:
+    """Bound a stage by its programme, and look for a plan with it.
+
+    Args:
+        asking: solvers.
+        layout: of the stage's goal; its columns come first in the programme.
+        program: of the stage.
+        start: a plan in it; left out where it breaks a row.
+        prices: of the goal, which order the binding.
+        consider: takes the plan.
+        step: under which name the work is counted.
+
+    Returns:
+        The bound; infinite without an answer.
+    """
+    within = program.worst_violation(start) <= _FEASIBLE
+    solution = asking.solve(program, start if within else None, step=step, share=_SHARE)
+    if solution is None:
+        return np.inf
+    if solution.values is not None:
+        order = by_profit(layout.instance, prices)
+        consider("exact", bind(layout, solution.values[: layout.columns], order))
+    return solution.bound
 
 
 def _raised(goal: Instance, floors: Floors, multiplier: FloatArray) -> Instance:

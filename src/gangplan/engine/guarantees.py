@@ -22,7 +22,7 @@ import numpy as np
 
 from gangplan.domain.plan import Action, TierQuality
 from gangplan.engine.ask import Asking
-from gangplan.engine.floors import ROUNDING, STEPS
+from gangplan.engine.floors import ROUNDING, STEPS, by_programme
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.constraints.guarantee import TOLERANCE
 from gangplan.model.formulation.encode import encode
@@ -31,20 +31,15 @@ from gangplan.model.formulation.layout import Layout, build_layout
 from gangplan.model.instance.guarantees import Guarantees, build_guarantees, guaranteed
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
-from gangplan.model.packing.bind import bind
 from gangplan.model.packing.fill import fill, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
-from gangplan.model.packing.price_greedy import by_profit, price_greedy
+from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
-from gangplan.model.prices.prices import Prices
 from gangplan.model.program import Family, FloatArray, Program
 from gangplan.model.verifier.guarantees import held_by_guaranteed, met
 
 _TRIES = 4
 _LEAST_WEIGHT = 0.05
-_SHARE = 0.3
-"""Of the time that is left, what the solver may take."""
-_FEASIBLE = 1e-6
 
 
 def meet_guarantees(
@@ -138,31 +133,10 @@ def _stage(judge: Judge, asking: Asking, owed: Guarantees, best: Candidate) -> t
     done = _count(judge, best) >= bound - TOLERANCE
     if asking.parameters.pipeline == "greedy" or prices is None or judge.hurried or done:
         return best, bound
-    return _exactly(judge, asking, goal, owed, prices, best, bound)
-
-
-def _exactly(
-    judge: Judge,
-    asking: Asking,
-    goal: Instance,
-    owed: Guarantees,
-    prices: Prices,
-    best: Candidate,
-    bound: float,
-) -> tuple[Candidate, float]:
-    """The same by the programme."""
     layout = build_layout(goal)
     program, start = _program(layout, owed, encode(layout, best.assignment))
-    within = program.worst_violation(start) <= _FEASIBLE
-    solution = asking.solve(program, start if within else None, step="guarantees", share=_SHARE)
-    if solution is None:
-        return best, bound
-    if solution.values is not None:
-        bound_to = bind(layout, solution.values[: layout.columns], by_profit(goal, prices))
-        candidate = judge.consider("guarantees exact", bound_to)
-        if candidate is not None:
-            best = max([best, candidate], key=lambda each: (_count(judge, each), each.value))
-    return best, min(bound, solution.bound)
+    proved = by_programme(asking, layout, program, start, prices, consider, step="guarantees")
+    return leading(), min(bound, proved)
 
 
 def _filled(instance: Instance, best: Candidate) -> Assignment:

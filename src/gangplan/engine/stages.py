@@ -21,7 +21,7 @@ import numpy as np
 
 from gangplan.domain.plan import Action, ActionKind, TierQuality
 from gangplan.engine.ask import Asking
-from gangplan.engine.floors import by_prices
+from gangplan.engine.floors import by_prices, by_programme
 from gangplan.engine.guarantees import holds_a_guarantee, meet_guarantees
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.constraints.tier import TOLERANCE
@@ -31,13 +31,7 @@ from gangplan.model.formulation.layout import build_layout
 from gangplan.model.instance.guarantees import build_guarantees
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
-from gangplan.model.packing.bind import bind
-from gangplan.model.packing.price_greedy import by_profit
 from gangplan.model.verifier.tiers import served
-
-_SHARE = 0.3
-"""Of the time that is left, what one stage's solver may take."""
-_FEASIBLE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,16 +136,10 @@ def _stage(judge: Judge, asking: Asking, tier: int, best: Candidate) -> tuple[Ca
     if _count(judge, best, tier) >= bound - TOLERANCE:
         return best, bound
     layout = build_layout(goal)
-    program = formulate(layout)
     start = encode(layout, best.assignment)
-    within = program.worst_violation(start) <= _FEASIBLE
-    solution = asking.solve(program, start if within else None, step=f"tier_{tier}", share=_SHARE)
-    if solution is None:
-        return best, bound
-    if solution.values is not None:
-        consider("exact", bind(layout, solution.values, by_profit(goal, prices)))
+    proved = by_programme(asking, layout, formulate(layout), start, prices, consider, step=f"tier_{tier}")
     best = max([best, *found], key=lambda each: _rank(judge, each, tier))
-    return best, min(bound, solution.bound)
+    return best, min(bound, proved)
 
 
 def _rank(judge: Judge, candidate: Candidate, tier: int) -> tuple[float, float]:
