@@ -131,6 +131,6 @@ def without_lasting_gain(round_: Round, plan: Plan) -> list[Action]:
     floor = judge.consider("keep_and_fill", keep_and_fill(instance))
     same = judge.consider("same", adopt(instance, plan).assignment)
     if floor is None or same is None:
-        raise ValueError("; ".join(judge.rejected))
+        raise ValueError("; ".join(map(str, judge.rejected)))
     left = {action.job for action in voluntary(take_back(judge, same, floor).candidate.plan)}
     return [action for action in voluntary(plan) if action.job not in left]

@@ -37,10 +37,6 @@ _EXPLAINING = 0.5
 _action = twin_maker(Action)
 
 
-_BELOW_FLOOR = ".floor: "
-"""In what the verifier says of plans that prices try on the way to a stage's floor; no failure."""
-
-
 def answer(
     judge: Judge,
     parameters: PlanParameters,
@@ -72,7 +68,7 @@ def answer(
     details = [
         exact.detail,
         *judge.remarks,
-        *(f"rejected {rejected}" for rejected in judge.rejected if _BELOW_FLOOR not in rejected),
+        *(f"rejected {rejected}" for rejected in judge.rejected if not rejected.below_floor),
     ]
     if taken_back.bundles:
         details.append(

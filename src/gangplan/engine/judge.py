@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from gangplan.domain.plan import Action, Plan, Stage
 from gangplan.engine.budget import Budget
 from gangplan.engine.runner import Cancellation
+from gangplan.model.constraints import guarantee, tier
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.order import PlanWriter
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.verify import Verification, verify
+from gangplan.model.verifier.violation import Violation
 
 _RESERVE_SECONDS = 0.03
 _LEAST_FACTOR = 2.0
 _RESERVE_FACTOR = 3.5
 _MOST_RESERVE = 0.3
 """The reserve: multiples of the slowest verification so far, and the most of the whole budget."""
+_FLOORS = frozenset({*guarantee.RULES, *tier.RULES})
 _CANDIDATES = 1.5
 """What one more candidate and the answer cost, in verifications."""
 
@@ -51,6 +55,26 @@ class Candidate:
         return {action.job: action for action in self.plan.actions}
 
 
+class Rejection(NamedTuple):
+    """A candidate that breaks a rule.
+
+    Attributes:
+        name: the step that made it.
+        violation: the first of those found.
+    """
+
+    name: str
+    violation: Violation
+
+    @property
+    def below_floor(self) -> bool:
+        """Whether it only falls short of a stage's floor, as plans do that prices try on the way to it."""
+        return self.violation.rule in _FLOORS
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.violation}"
+
+
 @dataclass(slots=True)
 class Judge:
     """Verifies candidates and remembers the best one.
@@ -67,7 +91,7 @@ class Judge:
         bound: no plan is worth more.
         stages: all candidates in the order in which they were judged.
         slowest_seconds: longest time that one candidate took.
-        rejected: names of candidates that broke a rule, with the first violation.
+        rejected: candidates that broke a rule.
         remarks: what else the caller should know, one sentence each.
     """
 
@@ -81,7 +105,7 @@ class Judge:
     bound: float = float("inf")
     stages: list[Stage] = field(default_factory=list)
     slowest_seconds: float = 0.0
-    rejected: list[str] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     on_better: Callable[[Judge, Candidate], None] | None = None
     _writer: PlanWriter = field(init=False, repr=False)
@@ -143,8 +167,7 @@ class Judge:
             verification = verify(self.instance.round, plan, self.facts)
         self.slowest_seconds = max(self.slowest_seconds, self.budget.elapsed - began)
         if not verification.valid:
-            first = verification.violations[0]
-            self.rejected.append(f"{name}: {first.rule}: {first.message}")
+            self.rejected.append(Rejection(name, verification.violations[0]))
             self._stage(name, None)
             return None
         candidate = Candidate(name, assignment, plan, verification)

@@ -109,7 +109,7 @@ def recommend(
         start = keep_only(instance)
         floor = judge.consider("beside", start)
         if floor is None:
-            raise NoVerifiedPlanError("; ".join(judge.rejected))
+            raise NoVerifiedPlanError("; ".join(map(str, judge.rejected)))
     else:
         start, floor = adopted(judge, beside)
     places = _Places(judge, j, start, floor)
@@ -139,12 +139,12 @@ def adopted(judge: Judge, plan: Plan) -> tuple[Assignment, Candidate]:
     """
     found = verify(judge.instance.round, plan, judge.facts)
     if not found.valid:
-        why = f"breaks a rule: {found.violations[0].rule}: {found.violations[0].message}"
+        why = f"breaks a rule: {found.violations[0]}"
         raise InvalidInputError([FieldViolation("plan", why)])
     assignment = as_assigned(judge.instance, plan)
     candidate = None if assignment is None else judge.consider("plan", assignment)
     if assignment is None or candidate is None:
-        why = "; ".join(judge.rejected) or "places a job as none of its options does"
+        why = "; ".join(map(str, judge.rejected)) or "places a job as none of its options does"
         raise InvalidInputError([FieldViolation("plan", why)])
     return assignment, candidate
 

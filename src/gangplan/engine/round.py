@@ -88,7 +88,7 @@ def plan_round(
             filled = keep_and_fill(instance)
         floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
         if floor is None:
-            raise NoVerifiedPlanError("; ".join(judge.rejected))
+            raise NoVerifiedPlanError("; ".join(map(str, judge.rejected)))
         with budget.phase("prices"):
             search = searching.result(lambda: judge.hurried)
             prices = search.prices()
