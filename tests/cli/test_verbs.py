@@ -19,6 +19,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from gangplan.cli.main import application
+from gangplan.client import Client
+from gangplan.planning.generate import generate_named
 
 DONE, USAGE, INVALID_INPUT, VIOLATED, NO_ANSWER = 0, 2, 3, 4, 5
 
@@ -33,6 +35,8 @@ def address() -> Iterator[str]:
         line = process.stdout.readline()
         assert re.fullmatch(r"127\.0\.0\.1:\d+\n", line), process.stderr.read()
         yield line.strip()
+        with Client(line.strip()) as client:  # whichever of the tests that call it run in this process
+            client.plan_round(generate_named("S/steady/50/seed0"), pipeline="greedy")
         process.send_signal(signal.SIGTERM)
         rest, log = process.communicate(timeout=30)
     assert process.returncode == DONE
