@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
 from gangplan.domain.job import DeadlineKind, Job
 from gangplan.domain.round import Round
-from gangplan.model.instance.left import counted_left
+from gangplan.model.instance.columns import column
+from gangplan.model.instance.left import all_left
 from gangplan.model.instance.throughput import Speeds
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
@@ -27,28 +29,22 @@ class Deadlines:
     """
 
     def __init__(self, round_: Round, jobs: Sequence[Job], speeds: Speeds) -> None:
-        left = [counted_left(job, round_.policy.deadline_quantile) for job in jobs]
-        judged = [job.deadline is not None and work is not None for job, work in zip(jobs, left, strict=True)]
+        left = all_left(jobs, round_.policy.deadline_quantile)
+        deadline = column(jobs, "deadline")
+        judged = ~np.isnan(deadline) & ~np.isnan(left)
         self._round_seconds = round_.round_seconds
-        self._left = np.array([work or 0.0 for work in left], dtype=np.float64)
-        self._time = np.array(
-            [
-                job.deadline - round_.now if one and job.deadline is not None else -np.inf
-                for one, job in zip(judged, jobs, strict=True)
-            ],
-            dtype=np.float64,
-        )
-        soft = [job.deadline_decay_seconds if job.deadline_kind is DeadlineKind.SOFT else 0.0 for job in jobs]
-        self.decay = np.array(soft, dtype=np.float64)
-        strict = [
-            one and job.work_left is not None and job.deadline_kind is DeadlineKind.STRICT
-            for one, job in zip(judged, jobs, strict=True)
-        ]
-        self._strict = np.array(strict, dtype=np.bool_)
-        self._best = np.array(
-            [speeds.best(job.component) if one else 0.0 for one, job in zip(strict, jobs, strict=True)],
-            dtype=np.float64,
-        )
+        self._left = np.where(np.isnan(left), 0.0, left)
+        self._time = np.where(judged, deadline - round_.now, -np.inf)
+        kind = list(map(attrgetter("deadline_kind"), jobs))
+        soft = np.array([one is DeadlineKind.SOFT for one in kind], dtype=np.bool_)
+        self.decay: FloatArray = np.where(soft, column(jobs, "deadline_decay_seconds"), 0.0)
+        strict = np.array([one is DeadlineKind.STRICT for one in kind], dtype=np.bool_)
+        self._strict: BoolArray = judged & strict
+        self._best = np.zeros(len(jobs))
+        for c in np.flatnonzero(self._strict).tolist():
+            self._strict[c] = jobs[c].work_left is not None
+            if self._strict[c]:
+                self._best[c] = speeds.best(jobs[c].component)
         reach = self._best * self._time.clip(0.0)
         self.doomed: BoolArray = self._strict & (self._left * (1.0 - TOLERANCE) > reach)
 

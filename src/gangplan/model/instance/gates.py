@@ -65,7 +65,21 @@ def left_alone_until(job: Job, round_: Round) -> float | None:
     return last if last > round_.now else None
 
 
-def as_it_may(job: Job, round_: Round, closed: frozenset[str], claimed: Collection[str]) -> Job:
+def as_they_may(
+    jobs: Iterable[Job], round_: Round, closed: frozenset[str], claimed: Collection[str]
+) -> tuple[Job, ...]:
+    """The jobs as :func:`_as_it_may` has them; nothing is done to who waits without a claim."""
+    return tuple(
+        [
+            _as_it_may(job, round_, closed, claimed)
+            if job.running is not None or job.name in claimed
+            else job
+            for job in jobs
+        ]
+    )
+
+
+def _as_it_may(job: Job, round_: Round, closed: frozenset[str], claimed: Collection[str]) -> Job:
     """The job with what may be done to it now: nothing while it is left alone, no start behind its gate.
 
     One that has a claim takes its place, and is not moved from there either.

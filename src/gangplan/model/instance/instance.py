@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import eq
+from operator import attrgetter, eq
 
 import numpy as np
 
@@ -22,9 +22,9 @@ from gangplan.kept import Kept
 from gangplan.model.instance.as_placed import AsPlaced, as_placed, stay_placed
 from gangplan.model.instance.claimed import claimed
 from gangplan.model.instance.entitlement import Entitlement
-from gangplan.model.instance.filters import Filters
-from gangplan.model.instance.gates import as_it_may, gated
+from gangplan.model.instance.gates import as_they_may, gated
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
+from gangplan.model.instance.kinds import Kinds, build_kinds
 from gangplan.model.instance.limits import Limits, build_limits
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
@@ -38,7 +38,6 @@ from gangplan.model.instance.sites import (
     Vector,
     admits,
     build_pools,
-    device_parts,
     empty_nodes,
     hold,
     hold_too,
@@ -193,7 +192,10 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     closed = gated(round_.jobs, round_.now) | over_run_limit(round_, speeds)
     asked = round_
     round_, now = promised(round_, present(round_, kept), closed, speeds)
-    parts = device_parts(round_.jobs)
+    ordered = sorted(round_.jobs, key=attrgetter("name"))
+    components = tuple(map(attrgetter("component"), ordered))
+    kinds = kept.once("kinds", components, lambda: build_kinds(components))
+    parts = kinds.parts
     empty = empty_nodes(round_, speeds.type_index, parts, kept)
     nodes = hold(empty, round_.jobs, now.kept, kept)
     limits = build_limits(round_, now.kept, nodes)
@@ -201,30 +203,26 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     holding = {**now.kept, **claims}
     if claims:
         nodes = hold_too(nodes, [job for job in round_.jobs if job.name in claims], claims)
-    jobs = tuple(
-        sorted([as_it_may(job, round_, closed, claims) for job in round_.jobs], key=lambda job: job.name)
-    )
+    jobs = as_they_may(ordered, round_, closed, claims)
     job_index = {job.name: j for j, job in enumerate(jobs)}
     placements = {job_index[name]: p for name, p in holding.items()}
-    filters = Filters(jobs)
 
     base = base_weights(round_, jobs)
-    waits = np.array([job.running is None and job.name in closed for job in jobs], dtype=np.bool_)
+    waits = np.zeros(len(jobs), dtype=np.bool_)
+    waits[[job_index[name] for name in closed if jobs[job_index[name]].running is None]] = True
     contending = float(base[~waits].sum())
     shares = base / contending if contending else base
-    components = [job.component for job in jobs]
-    by_filter = [filters.of(component) for component in components]
     fleet = _fleet(nodes)
     site = kept.alike("site", _site(round_, nodes, limits), eq)
-    shapes = build_shapes(components, by_filter, speeds, site, shares, fleet, kept)
+    shapes = build_shapes(kinds, speeds, site, shares, fleet, kept)
     entitlement = Entitlement(round_, jobs, np.where(waits, 0.0, base), speeds, fleet)
     fair_rate = np.where(waits, 0.0, shapes.fair_rate)
     standings = build_standings(round_, jobs, fair_rate, shapes.reference, entitlement)
     weights = build_weights(round_.policy, base, standings)
 
     members = _members(round_, jobs, shapes, weights, closed, placements)
-    classes, entries = _classes(jobs, members, shapes, placements, limits, closed)
-    option_class = np.repeat(np.arange(len(classes)), [c.stop - c.start for c in classes])
+    classes, entries, count = _classes(jobs, members, shapes, placements, limits, closed)
+    option_class = np.repeat(np.arange(len(classes)), count)
     stays = dict(zip(now.kept, stay_placed(round_.jobs, now.kept, speeds, nodes, kept), strict=True))
     now_placed = {}
     for c, k in enumerate(classes):
@@ -234,14 +232,14 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
             now_placed[c] = placed or as_placed(job, placements[k.jobs[0]], speeds, nodes)
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights, nodes)
+    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights, nodes, kinds)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
     pools = build_pools(
         nodes,
-        filters.labels,
-        _split_nodes(nodes, blocks, filters, shapes.options, len(option), _rooted(jobs, classes, now_placed)),
+        kinds.labels,
+        _split_nodes(nodes, blocks, kinds, shapes.options, len(option), _rooted(jobs, classes, now_placed)),
     )
     size = np.array([len(c.jobs) for c in classes], dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
@@ -275,8 +273,8 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         offset=offset,
         blocks=tuple(blocks),
         block_index={block: b for b, block in enumerate(blocks)},
-        filters=tuple(filters.groups),
-        block_pools=_block_pools(blocks, pools, nodes, filters.groups),
+        filters=kinds.groups,
+        block_pools=_block_pools(blocks, pools, nodes, kinds.groups),
         limits=limits,
         weight=weights.weight,
         tiers=tier_weights(round_.policy, [jobs[job_class.jobs[0]] for job_class in classes]),
@@ -321,31 +319,57 @@ def _members(
     placements: Collection[int],
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
-    outlook, tiers = round_.outlook, tier_of(round_.policy)
+    running = map(attrgetter("running"), jobs)
+    waiting = [j for j, now in enumerate(running) if now is None and j not in placements]
+    keys: list[object] = list(range(len(jobs)))
+    for j, common in zip(waiting, _alike(round_, jobs, waiting, shapes, weights, closed), strict=True):
+        keys[j] = common
     grouped: dict[object, list[int]] = {}
-    for j, job in enumerate(jobs):
-        key: object = j
-        if job.running is None and j not in placements:
-            left = (job.work_left, job.left_quantiles) if job.deadline is not None else None
-            key = (
-                int(shapes.shape_of_job[j]),
-                job.queue,
-                weights.key(j),
-                job.deadline,
-                job.deadline_kind,
-                job.deadline_decay_seconds,
-                left,
-                job.gate if job.name in closed else None,
-                () if outlook is None else (outlook.need(job.name), outlook.worth(job.name)),
-                (tiers.get(job.priority), job.weight) if tiers else None,
-                job.interactive and (start_share(job, round_.now), job.name in closed),
-            )
-        grouped.setdefault(key, []).append(j)
+    for j, key in enumerate(keys):
+        members = grouped.setdefault(key, [j])
+        if members[-1] != j:
+            members.append(j)
     for members in grouped.values():
-        if len(members) == 1:
-            continue
-        members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
+        if len(members) > 1:
+            members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
     return list(grouped.values())
+
+
+def _alike(
+    round_: Round,
+    jobs: Sequence[Job],
+    waiting: Sequence[int],
+    shapes: ShapeTable,
+    weights: Weights,
+    closed: Collection[str],
+) -> Iterator[tuple[object, ...]]:
+    """For each of the jobs ``waiting`` what it has in common with those of its class."""
+    outlook, tiers = round_.outlook, tier_of(round_.policy)
+    who = [jobs[j] for j in waiting]
+    columns: list[Iterable[object]] = [
+        shapes.shape_of_job[waiting].tolist(),
+        map(attrgetter("queue"), who),
+        *[values[waiting].tolist() for values in weights.keys()],  # noqa: SIM118  (no mapping)
+    ]
+    deadlines = list(map(attrgetter("deadline"), who))
+    if deadlines.count(None) < len(deadlines):
+        left = zip(map(attrgetter("work_left"), who), map(attrgetter("left_quantiles"), who), strict=True)
+        columns += [
+            deadlines,
+            map(id, map(attrgetter("deadline_kind"), who)),
+            map(attrgetter("deadline_decay_seconds"), who),
+            [None if due is None else work for due, work in zip(deadlines, left, strict=True)],
+        ]
+    if closed:
+        columns.append([job.gate if job.name in closed else None for job in who])
+    if outlook is not None:
+        columns.append([(outlook.need(job.name), outlook.worth(job.name)) for job in who])
+    if tiers:
+        columns.append([(tiers.get(job.priority), job.weight) for job in who])
+    if any(map(attrgetter("interactive"), who)):
+        now = round_.now
+        columns.append([one.interactive and (start_share(one, now), one.name in closed) for one in who])
+    return zip(*columns, strict=True)
 
 
 def _submitted(job: Job) -> float:
@@ -359,41 +383,36 @@ def _classes(
     placements: Mapping[int, tuple[TaskPlacement, ...]],
     limits: Limits,
     closed: Collection[str],
-) -> tuple[tuple[JobClass, ...], IntArray]:
-    """The classes, and the shape table's entries that are their options; none for who may not start."""
-    shape = shapes.shape_of_job[[alike[0] for alike in members]] if members else np.zeros(0, dtype=np.int64)
+) -> tuple[tuple[JobClass, ...], IntArray, IntArray]:
+    """The classes, and the shape table's entries that are their options; none for who may not start.
+
+    And how many options each has.
+    """
+    first_job = [alike[0] for alike in members]
+    who = [jobs[j] for j in first_job]
+    shape = shapes.shape_of_job[np.array(first_job, dtype=np.int64)]
     first, count = shapes.start[shape], shapes.start[shape + 1] - shapes.start[shape]
     bound: dict[int, IntArray] = {}
-    for c, alike in enumerate(members):
-        may = jobs[alike[0]].capabilities
-        if alike[0] in placements and not (may.movable and may.resizable):
+    kept = [j in placements for j in first_job]
+    must_run = [held and not job.capabilities.pausable for held, job in zip(kept, who, strict=True)]
+    for c in [c for c, held in enumerate(kept) if held]:
+        may = who[c].capabilities
+        if not (may.movable and may.resizable):
             mine = np.arange(first[c], first[c] + count[c])
-            bound[c] = _movable(jobs[alike[0]], placements[alike[0]], shapes, mine)
-            count[c] = len(bound[c])
-        elif closed and jobs[alike[0]].name in closed:
+            bound[c] = _movable(who[c], placements[first_job[c]], shapes, mine)
+    if closed:
+        for c in [c for c, job in enumerate(who) if job.name in closed and c not in bound]:
             bound[c] = np.zeros(0, dtype=np.int64)
-            count[c] = 0
+    for c, mine in bound.items():
+        count[c] = len(mine)
     stop = np.cumsum(count)
     entries = np.repeat(first - (stop - count), count) + np.arange(int(count.sum()))
     for c, mine in bound.items():
         entries[stop[c] - len(mine) : stop[c]] = mine
-    classes = []
-    for alike, begin, end in zip(members, (stop - count).tolist(), stop.tolist(), strict=True):
-        job = jobs[alike[0]]
-        kept = alike[0] in placements
-        must_run = kept and not job.capabilities.pausable
-        classes.append(
-            _job_class(
-                tuple(alike),
-                begin,
-                end,
-                limits.of(job),
-                kept,
-                must_run and begin == end,
-                must_run,
-            )
-        )
-    return tuple(classes), entries
+    stays = [must and not options for must, options in zip(must_run, count.tolist(), strict=True)]
+    begin, end = (stop - count).tolist(), stop.tolist()
+    of = (map(tuple, members), begin, end, limits.of_all(who), kept, stays, must_run)
+    return tuple(map(_job_class, *of)), entries, count
 
 
 def _movable(
@@ -423,7 +442,7 @@ def _block_key(block: Block) -> tuple[object, ...]:
 def _split_nodes(
     nodes: Nodes,
     blocks: Sequence[Block],
-    filters: Filters,
+    kinds: Kinds,
     distinct: Sequence[Option],
     options: int,
     rooted: Sequence[Collection[int]],
@@ -437,8 +456,8 @@ def _split_nodes(
     """
     node_scope = nodes.domain_at.shape[1] - 1
     spread = {d.block for option in distinct if node_scope in option.apart for d in option.demands}
-    coarse = build_pools(nodes, filters.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
-    fits = _block_pools(blocks, coarse, nodes, filters.groups)
+    coarse = build_pools(nodes, kinds.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
+    fits = _block_pools(blocks, coarse, nodes, kinds.groups)
     split = np.zeros(len(nodes.nodes), dtype=np.bool_)
     extra = (fits > 0).sum(axis=0) * (coarse.size - 1)
     crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits, spread, nodes.parts) & (coarse.size > 1))

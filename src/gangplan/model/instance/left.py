@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gangplan.domain.job import Job
+from gangplan.model.instance.columns import column
+from gangplan.model.program import FloatArray
+
+
+def all_left(jobs: Sequence[Job], probability: float) -> FloatArray:
+    """:func:`counted_left` of many jobs, shape (jobs,); NaN where nobody knows."""
+    found = column(jobs, "work_left")
+    for j in np.flatnonzero(np.isnan(found)).tolist():
+        predicted = counted_left(jobs[j], probability)
+        if predicted is not None:
+            found[j] = predicted
+    return found
 
 
 def counted_left(job: Job, probability: float) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
 from gangplan.domain.queue import Queue
@@ -42,6 +43,14 @@ class Limits:
         if HEADROOM in self._index and job.interactive is None:
             return self._index[HEADROOM if job.queue is None else _TWIN + job.queue]
         return -1 if job.queue is None else self._index[job.queue]
+
+    def of_all(self, jobs: Sequence[Job]) -> list[int]:
+        """:meth:`of` of many jobs."""
+        if HEADROOM in self._index:
+            return [self.of(job) for job in jobs]
+        known: dict[str | None, int] = {None: -1}
+        known.update(self._index)
+        return [known[queue] for queue in map(attrgetter("queue"), jobs)]
 
     def chain(self, job: Job) -> tuple[str, ...]:
         """Names of the queues that a job counts under."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import AsPlaced
 from gangplan.model.instance.deadlines import Deadlines
+from gangplan.model.instance.kinds import Kinds
 from gangplan.model.instance.shapes import ShapeTable
 from gangplan.model.instance.sites import Nodes
 from gangplan.model.instance.start_share import start_share
@@ -34,6 +36,7 @@ class Pricing:
         now_placed: Mapping[int, AsPlaced],
         weights: Weights,
         nodes: Nodes,
+        kinds: Kinds,
     ) -> None:
         self._round = round_
         self._policy = round_.policy
@@ -43,20 +46,28 @@ class Pricing:
         mine = [jobs[j] for j in first]
         self._placed = now_placed
         self._kept = np.array(sorted(now_placed), dtype=np.int64)
-        self._runs = np.array([mine[c].running is not None for c in sorted(now_placed)], dtype=np.bool_)
-        self._size = np.array([size(job.component, round_.policy.reference_host) for job in mine])
+        self._runs = np.array([mine[c].running is not None for c in self._kept.tolist()], dtype=np.bool_)
         self._first = np.array(first, dtype=np.int64)
+        sizes = [size(component, round_.policy.reference_host) for component in kinds.components]
+        self._size = np.array(sizes, dtype=np.float64)[kinds.of_job[self._first]]
         self._weights = weights
         outlook = round_.outlook
-        self._need = np.array([0.0 if outlook is None else outlook.need(job.name) for job in mine])
-        self._target_worth = np.array([1.0 if outlook is None else outlook.worth(job.name) for job in mine])
+        self._need, self._target_worth = np.zeros(len(mine)), np.ones(len(mine))
+        if outlook is not None:
+            self._need[:] = [outlook.need(job.name) for job in mine]
+            self._target_worth[:] = [outlook.worth(job.name) for job in mine]
         self._stranded = np.zeros(len(jobs))
         if self._policy.fragmentation_weight and nodes.parts > 1:
             self._stranded = stranded(jobs)
-        self._start_share = np.array([start_share(job, round_.now) for job in mine], dtype=np.float64)
+        self._start_share = np.zeros(len(mine))
+        for c, interactive in enumerate(map(attrgetter("interactive"), mine)):
+            if interactive is not None:
+                self._start_share[c] = start_share(mine[c], round_.now)
         self._deadlines = Deadlines(round_, mine, speeds)
         self._restart = np.zeros(len(first))
-        self._restarting = np.array([job.restart_seconds if job.running else 0.0 for job in mine])
+        self._restarting = np.zeros(len(first))
+        running = [c for c, now in enumerate(map(attrgetter("running"), mine)) if now]
+        self._restarting[running] = [mine[c].restart_seconds for c in running]
         self._lost = np.zeros(len(first))
         self._held = np.zeros(len(first))
         self._horizon = np.full(len(first), round_.round_seconds)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup, TaskSplit
+from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup
 from gangplan.kept import Kept
+from gangplan.model.instance.kinds import Kinds
 from gangplan.model.instance.options import (
     Choice,
     Demand,
@@ -97,8 +98,7 @@ def _no_entries(scopes: int) -> _Entries:
 
 
 def build_shapes(
-    components: Sequence[Component],
-    filters: Sequence[tuple[int, ...]],
+    kinds: Kinds,
     speeds: Speeds,
     site: Site,
     shares: FloatArray,
@@ -108,18 +108,15 @@ def build_shapes(
     """Evaluate all components.
 
     Args:
-        components: by job.
-        filters: filter index of every task group, by job.
+        kinds: of the components, by job.
         speeds: throughput of any group anywhere.
         site: what is there.
         shares: shape (jobs,), each job's fair share of every type, as a fraction.
         fleet: usable devices by type.
         kept: of an earlier round.
     """
-    table = kept.once(
-        "shapes", (speeds, site, *components), lambda: _evaluated(components, filters, speeds, site)
-    )
-    fair_rate = np.zeros(len(components), dtype=np.float64)
+    table = kept.once("shapes", (speeds, site, kinds), lambda: _evaluated(kinds, speeds, site))
+    fair_rate = np.zeros(len(kinds.of_job), dtype=np.float64)
     for alike in table.alike:
         fair_rate[alike.jobs] = _fair_rates(
             alike.structure, alike.curves, alike.packed, alike.row_of, shares[alike.jobs], fleet
@@ -127,30 +124,19 @@ def build_shapes(
     return replace(table, fair_rate=fair_rate)
 
 
-def _evaluated(
-    components: Sequence[Component], filters: Sequence[tuple[int, ...]], speeds: Speeds, site: Site
-) -> ShapeTable:
+def _evaluated(kinds: Kinds, speeds: Speeds, site: Site) -> ShapeTable:
     """All of the table but what hangs on shares."""
-    structures: dict[object, list[int]] = {}
-    seen: dict[object, list[int]] = {}
-    for j, (component, mine) in enumerate(zip(components, filters, strict=True)):
-        glance = _glance(component, mine)
-        alike = seen.get(glance)
-        if alike is None:
-            alike = seen[glance] = structures.setdefault(_structure_key(component, mine), [])
-        alike.append(j)
     register = _Register()
-    shape_of_job = np.zeros(len(components), dtype=np.int64)
-    reference = np.zeros(len(components), dtype=np.float64)
+    shape_of_job = np.zeros(len(kinds.of_job), dtype=np.int64)
+    reference = np.zeros(len(kinds.of_job), dtype=np.float64)
     entries: list[_Entries] = []
     groups: list[_Alike] = []
     shapes = 0
-    for jobs in structures.values():
-        structure = _structure(components[jobs[0]], filters[jobs[0]], speeds, site)
-        rows: dict[tuple[str | None, ...], int] = {}
-        row_of = np.array(
-            [rows.setdefault(tuple([g.profile for g in components[j].task_groups]), len(rows)) for j in jobs]
-        )
+    for component, filters, jobs in zip(kinds.components, kinds.filters, kinds.jobs(), strict=True):
+        structure = _structure(component, filters, speeds, site)
+        names = [kinds.profiles[j] for j in jobs.tolist()]
+        rows = {name: row for row, name in enumerate(dict.fromkeys(names))}
+        row_of = np.array([rows[name] for name in names], dtype=np.int64)
         curves = _curves(structure, list(rows), speeds)
         by_choice = _relative(structure, curves, structure.choices, len(speeds.scopes))
         alone = by_choice
@@ -160,7 +146,7 @@ def _evaluated(
         entries.append((row + shapes, option, relative, throughput, everywhere))
         shape_of_job[jobs] = row_of + shapes
         reference[jobs] = _work_rate(structure, curves)[row_of if curves.reference else 0]
-        groups.append(_Alike(structure, curves, alone[:, :, -1], np.array(jobs, dtype=np.int64), row_of))
+        groups.append(_Alike(structure, curves, alone[:, :, -1], jobs, row_of))
         shapes += len(rows)
     parts = zip(_no_entries(len(speeds.scopes)), *entries, strict=True)
     row, option, relative, throughput, everywhere = (np.concatenate(part) for part in parts)
@@ -172,58 +158,9 @@ def _evaluated(
         throughput=throughput,
         throughput_at=everywhere,
         options=register.options,
-        fair_rate=np.zeros(len(components)),
+        fair_rate=np.zeros(len(kinds.of_job)),
         reference=reference,
         alike=tuple(groups),
-    )
-
-
-def _glance(component: Component, filters: tuple[int, ...]) -> tuple[object, ...]:
-    """Components alike in this are alike in their structure's key, too: they have the same parts of a round.
-
-    Those that were read from alike messages do; the key itself takes three times as long.
-    """
-    return (
-        component.required_level,
-        component.preferred_level,
-        filters,
-        *[
-            (
-                g.count,
-                id(g.allowed_counts),
-                g.devices_per_task,
-                id(g.resources_per_task),
-                id(g.accelerator_types),
-                g.profile is None,
-                g.split is TaskSplit.FREE,
-                id(g.device_share),
-            )
-            for g in component.task_groups
-        ],
-    )
-
-
-def _structure_key(component: Component, filters: tuple[int, ...]) -> tuple[object, ...]:
-    return (
-        component.required_level,
-        component.preferred_level,
-        filters,
-        tuple(
-            [
-                (
-                    g.count,
-                    g.allowed_counts,
-                    g.devices_per_task,
-                    g.device_milli,
-                    g.resources_per_task.cpu_milli,  # hashing the numbers is quicker than the object
-                    g.resources_per_task.memory_bytes,
-                    tuple(sorted(g.accelerator_types)),  # in any order it is the same class of jobs
-                    g.profile is None,
-                    g.split is TaskSplit.FREE,
-                )
-                for g in component.task_groups
-            ]
-        ),
     )
 
 

@@ -9,7 +9,6 @@ nodes are counted, not numbered (decision 43); a pool of one node is exact in ev
 from __future__ import annotations
 
 import itertools
-import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ CPU_ONLY = -1
 NO_DOMAIN = -1
 
 Vector = tuple[int, int, int]
-"""Devices (in parts, :func:`device_parts`), CPU (milli) and memory (bytes)."""
+"""Devices (in parts, :attr:`~gangplan.model.instance.kinds.Kinds.parts`), CPU (milli) and memory (bytes)."""
 Places = Sequence[TaskPlacement]
 
 
@@ -91,20 +90,6 @@ class Pools:
     def count(self) -> int:
         """Number of pools."""
         return len(self.members)
-
-
-def device_parts(jobs: Iterable[Job]) -> int:
-    """In how many parts a device is counted, so that every share is a whole number of them.
-
-    1 where nobody asks for a part of a device.
-    """
-    shares = {
-        group.device_share.compute_milli
-        for job in jobs
-        for group in job.component.task_groups
-        if group.device_share is not None
-    }
-    return WHOLE_DEVICE // math.gcd(WHOLE_DEVICE, *shares)
 
 
 def vector(resources: Resources, parts: int) -> Vector:

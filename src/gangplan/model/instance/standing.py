@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
-from gangplan.domain.job import Job
+from gangplan.domain.job import OPEN, Job
 from gangplan.domain.quantiles import Quantiles
 from gangplan.domain.round import Round
+from gangplan.model.instance.columns import column
 from gangplan.model.instance.entitlement import Entitlement
-from gangplan.model.instance.left import counted_left
+from gangplan.model.instance.left import all_left
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 RATIO_CLIP = (0.25, 8.0)
@@ -92,11 +94,10 @@ class Standings:
         """Work units per second under an equal share of every type; 0 without any."""
         return self.entitlement.equal_rate()
 
-    def curve_key(self, job: int) -> tuple[float, ...]:
-        """What the curves of one job depend on: jobs alike in it have the same ones."""
+    def curve_keys(self) -> tuple[FloatArray, ...]:
+        """What the curves of jobs depend on: jobs alike in all of them have the same ones."""
         arrays = (self.done, self.left, self.fair_rate, self.reference, self.pace)
-        more = (self.unserved_finish, self.alone)
-        return tuple([float(array[job]) for array in (*arrays, *more)])
+        return (*arrays, self.unserved_finish, self.alone)
 
 
 def build_standings(
@@ -111,20 +112,12 @@ def build_standings(
         reference: shape (jobs,), X_ref, work units per second.
         entitlement: what every job is owed.
     """
-    nan, length = float("nan"), round_.round_seconds
-    age = np.array([_age(job, round_.now) for job in jobs])
-    probability = round_.policy.fairness_quantile
-    known = [counted_left(job, probability) if job.work_left is None else job.work_left for job in jobs]
-    left = np.array([nan if one is None else one for one in known])
-    done = np.array([job.work_done for job in jobs], dtype=np.float64)
-    progress = np.array([job.fair_progress for job in jobs], dtype=np.float64)
-    frozen = np.array([nan if job.fair_finish_age is None else job.fair_finish_age for job in jobs])
-    received = np.array(
-        [
-            nan if job.service_received_device_seconds is None else job.service_received_device_seconds
-            for job in jobs
-        ]
-    )
+    length = round_.round_seconds
+    age = _ages(jobs, round_.now)
+    left = all_left(jobs, round_.policy.fairness_quantile)
+    done, progress = column(jobs, "work_done"), column(jobs, "fair_progress")
+    frozen = column(jobs, "fair_finish_age")
+    received = column(jobs, "service_received_device_seconds")
     unknown = np.isnan(left)
     alive = ~np.isnan(age) & ~unknown & (fair_rate > 0.0)
     rate = np.where(alive, fair_rate, 1.0)
@@ -152,9 +145,12 @@ def build_standings(
     )
 
 
-def _age(job: Job, now: float) -> float:
-    """Seconds in which the job could have run; NaN where unknown."""
-    if job.submit_time is None:
-        return float("nan")
-    since = max(job.submit_time, job.gate.not_before or job.submit_time)
-    return max(0.0, now - since - job.gate.held_seconds)
+def _ages(jobs: Sequence[Job], now: float) -> FloatArray:
+    """Seconds in which each job could have run, shape (jobs,); NaN where unknown."""
+    since = column(jobs, "submit_time")
+    held = np.zeros(len(jobs))
+    for j, gate in enumerate(map(attrgetter("gate"), jobs)):
+        if gate is not OPEN:
+            since[j] = max(since[j], gate.not_before or since[j])
+            held[j] = gate.held_seconds
+    return np.maximum(0.0, now - since - held)

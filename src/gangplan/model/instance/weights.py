@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from gangplan.domain.job import Job
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
 from gangplan.model.forms import Form, forms
+from gangplan.model.instance.columns import column
 from gangplan.model.instance.standing import Standings
 from gangplan.model.program import FloatArray, IntArray
 
@@ -18,7 +20,8 @@ from gangplan.model.program import FloatArray, IntArray
 def base_weights(round_: Round, jobs: Sequence[Job]) -> FloatArray:
     """Base weights, shape (jobs,): the job's own weight times its priority's."""
     by_priority = round_.policy.priority_weights
-    return np.array([job.weight * by_priority.get(job.priority, 1.0) for job in jobs], dtype=np.float64)
+    by_class = [by_priority.get(priority, 1.0) for priority in map(attrgetter("priority"), jobs)]
+    return column(jobs, "weight") * np.array(by_class, dtype=np.float64)
 
 
 def normalise(weights: FloatArray) -> FloatArray:
@@ -56,17 +59,13 @@ class Weights:
                 worth = worth + part[jobs] * form.earned(standings, relative, self.power)
         return worth
 
-    def key(self, job: int) -> tuple[float, ...]:
-        """Jobs alike in this are worth the same under every option, other things equal."""
-        plain = (float(self.weight[job]), float(self.base[job]))
+    def keys(self) -> tuple[FloatArray, ...]:
+        """Jobs alike in all of these are worth the same under every option, other things equal."""
+        plain = (self.weight, self.base)
         if not self.curved:
             return plain
-        return (
-            *plain,
-            float(self.straight[job]),
-            *(float(part[job]) for _, part in self.curved),
-            *self.standings.curve_key(job),
-        )
+        parts = [part for _, part in self.curved]
+        return (*plain, self.straight, *parts, *self.standings.curve_keys())
 
 
 def build_weights(policy: Policy, base: FloatArray, standings: Standings) -> Weights:
