@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import math
 import time
 from typing import Any
@@ -20,7 +19,7 @@ from gangplan.model.program import (
     SolveLimit,
     SolveParameters,
 )
-from gangplan_solvers import answer, rows
+from gangplan_solvers import answer, installed, rows
 from gangplan_solvers.backend import Availability, Backend, Feature
 
 _LEAST_SCALE, _MOST_SCALE = 20, 48
@@ -58,9 +57,8 @@ class CpSatBackend:
 
     def availability(self) -> Availability:
         """Whether OR-tools 9.15 or later is installed (its messages are filled without the Python model)."""
-        try:
-            version = importlib.metadata.version("ortools")
-        except importlib.metadata.PackageNotFoundError:
+        version = installed.version("ortools")
+        if not version:
             return Availability(False, reason="ortools is not installed: pip install 'ortools>=9.15,<9.16'")
         if tuple(int(part) for part in version.split(".")[:2]) < (9, 15):
             return Availability(
@@ -74,7 +72,7 @@ class CpSatBackend:
         """See :meth:`gangplan_solvers.backend.Backend.solve`."""
         answer.refuse(program, parameters, self.name, self.features)
         began = time.monotonic()
-        solver = f"cpsat {importlib.metadata.version('ortools')}"
+        solver = f"cpsat {installed.version('ortools')}"
         decided = answer.decide_at_sight(program, parameters, solver)
         if decided is not None:
             return decided

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import importlib.metadata
 import math
 import os
 import threading
@@ -17,7 +16,7 @@ import numpy as np
 from gangplan.errors import BackendError
 from gangplan.model.formulation.duality import price_out
 from gangplan.model.program import FloatArray, Program, Solution, SolveLimit, SolveParameters
-from gangplan_solvers import answer, rows
+from gangplan_solvers import answer, installed, rows
 from gangplan_solvers.backend import Availability, Backend, Feature
 
 _LARGEST_COEFFICIENT = 2.0**12
@@ -52,9 +51,8 @@ class HighsBackend:
 
     def availability(self) -> Availability:
         """Whether highspy 1.16 or later is installed; 1.14.0 gave wrong optima, 1.15 clashes with ortools."""
-        try:
-            version = importlib.metadata.version("highspy")
-        except importlib.metadata.PackageNotFoundError:
+        version = installed.version("highspy")
+        if not version:
             return Availability(False, reason="highspy is not installed: pip install 'highspy>=1.16,<1.17'")
         if tuple(int(part) for part in version.split(".")[:2]) < (1, 16):
             return Availability(False, version, "highspy before 1.16 errs or clashes: install >=1.16,<1.17")
