@@ -21,7 +21,7 @@ from gangplan_solvers.backend import Availability, Backend, Feature
 
 ENTRY_POINT_GROUP = "gangplan.solvers"
 
-_NOT_BACKENDS = frozenset({"answer", "backend", "catalog", "model_files", "rows"})
+_NOT_BACKENDS = frozenset({"answer", "backend", "catalog", "installed", "model_files", "rows"})
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
