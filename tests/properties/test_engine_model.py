@@ -29,6 +29,7 @@ from gangplan.model.terms import terms
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.forced import forced_reasons
 from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.outcome_table import table_of
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.strategies import rounds
@@ -212,7 +213,7 @@ def still_in_time(job: Job, now: float) -> float:
     return float(np.interp(waited, [within, 2 * within], [1.0, 0.0]))
 
 
-def table_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
+def options_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTable:
     """One row of the option table, from the definitions."""
     job, mine = outcome.job, facts.jobs[outcome.job.name]
     moved = outcome.status in (Status.MOVED, Status.RESIZED)
@@ -279,8 +280,8 @@ def test_every_term_s_coefficients_are_its_evaluation(round_):
     seen: Counter[Status] = Counter()
     for outcome in verify(round_, planned(round_).plan, facts).outcomes.values():
         seen[outcome.status] += 1
-        table = table_of(outcome, facts, round_)
+        table = options_of(outcome, facts, round_)
         for term in terms():
             assert float(term.coefficients(table)[0]) == pytest.approx(
-                term.evaluate(outcome, facts), rel=1e-9, abs=1e-9
+                float(term.evaluate(table_of([outcome], facts))[0]), rel=1e-9, abs=1e-9
             ), (term.NAME, outcome.status)

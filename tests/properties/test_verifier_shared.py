@@ -15,6 +15,7 @@ from gangplan.model.packing.order import make_plan
 from gangplan.model.terms import deadline, terms
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.outcome_table import table_of
 from gangplan.model.verifier.reading import read_plan
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.mutations import mutants
@@ -116,10 +117,10 @@ def test_every_job_s_worth_is_its_terms_one_by_one(round_, seed):
         at_stake = {n: o for n, o in judged.outcomes.items() if o.status is not Status.WAITING}
         assert dict(judged.worth) == {
             name: {
-                term.NAME: term.weight(round_) * term.evaluate(outcome, facts)
-                if term.SPREAD_OVER_HORIZON or not deadline.lost(outcome, facts)
+                term.NAME: term.weight(round_) * float(term.evaluate(alone)[0])
+                if term.SPREAD_OVER_HORIZON or not deadline.lost(alone)[0]
                 else 0.0
                 for term in terms()
             }
-            for name, outcome in at_stake.items()
+            for name, alone in ((name, table_of([outcome], facts)) for name, outcome in at_stake.items())
         }

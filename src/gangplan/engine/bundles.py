@@ -16,7 +16,7 @@ from gangplan.domain.plan import Action, ActionKind
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.successors import Successors
 from gangplan.model.packing.occupancy import Occupancy
-from gangplan.model.terms import rate, switching
+from gangplan.model.terms import rates, switching
 from gangplan.model.verifier.facts import JobFacts
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Outcome, Status
@@ -160,11 +160,14 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
     earned = cost = 0.0
     horizon = round_.horizon_seconds
     starts: list[tuple[float, str, float, float]] = []
-    for name in sorted(jobs):
-        after = candidate.verification.outcomes[name]
-        before = floor.verification.outcomes[name]
+    names = sorted(jobs)
+    all_after = [candidate.verification.outcomes[name] for name in names]
+    all_before = [floor.verification.outcomes[name] for name in names]
+    earn_after, earn_before = rates(all_after, facts), rates(all_before, facts)
+    for name, after, before, mine_after, mine_before in zip(
+        names, all_after, all_before, earn_after, earn_before, strict=True
+    ):
         mine = facts.jobs[name]
-        mine_after, mine_before = _rate(judge, after), _rate(judge, before)
         gain = mine_after - mine_before
         pays = _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)
         more = gain - doubt * (abs(mine_after) + abs(mine_before)) if gain else 0.0
@@ -185,10 +188,10 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
         if best is None or found.gain > best.gain:
             best = found
         mine_too = needed_by.get(name, ())
-        if left >= horizon or any(len(names) == 1 for names in mine_too):
+        if left >= horizon or any(len(others) == 1 for others in mine_too):
             break
-        for names in mine_too:
-            names.discard(name)
+        for others in mine_too:
+            others.discard(name)
         earned -= more
         cost -= pays
     assert best is not None
@@ -217,13 +220,6 @@ def _lost_device_seconds(mine: JobFacts, outcome: Outcome) -> float:
     if outcome.forced or outcome.status is Status.STARTED:
         return starting
     return mine.lost_seconds * mine.held + starting
-
-
-def _rate(judge: Judge, outcome: Outcome) -> float:
-    """Value per round, switching aside."""
-    if outcome.status is Status.WAITING:
-        return 0.0
-    return rate(outcome, judge.facts)
 
 
 def jobs_of(bundle: Bundle) -> frozenset[str]:

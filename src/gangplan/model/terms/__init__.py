@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
-from gangplan.domain.job import DeadlineKind
+import numpy as np
+
 from gangplan.model.terms import deadline
+from gangplan.model.verifier.outcome_table import table_of
 
 if TYPE_CHECKING:
     from gangplan.domain.round import Round
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 
 class Term(Protocol):
@@ -42,8 +45,10 @@ class Term(Protocol):
         """Raw values by row of the option table, shape (rows,)."""
         ...
 
-    def evaluate(self, outcome: Outcome, facts: RoundFacts) -> float:
-        """Raw value of one job's outcome, by the verifier's own arithmetic; 0 for a job that waits."""
+    def evaluate(self, table: OutcomeTable) -> FloatArray:
+        """Raw values by row of the table of outcomes, by the verifier's own arithmetic, shape (rows,); 0 for
+        a job that waits.
+        """
         ...
 
 
@@ -54,45 +59,43 @@ def terms() -> tuple[Term, ...]:
     return tuple(cast("Term", importlib.import_module(f"{__name__}.{name}")) for name in names)
 
 
+@cache
+def names() -> tuple[str, ...]:
+    """Names of all terms, in their order."""
+    return tuple(term.NAME for term in terms())
+
+
+def contributions(table: OutcomeTable) -> FloatArray:
+    """What outcomes are worth, weighted, in GPU-equivalents; the verifier's arithmetic. Shape (terms, rows).
+
+    Once a strict deadline is lost, no term counts but what a change costs (see ``deadline``). A term that
+    counts for nothing under the policy is not even looked at.
+    """
+    round_ = table.facts.round
+    found = np.zeros((len(terms()), len(table)))
+    for own, term in zip(found, terms(), strict=True):
+        weight = term.weight(round_)
+        if weight:
+            own[:] = weight * term.evaluate(table)
+    lost = deadline.lost(table)
+    if lost.any():
+        for own, term in zip(found, terms(), strict=True):
+            if not term.SPREAD_OVER_HORIZON:
+                own[lost] = 0.0
+    return found
+
+
 def worth(outcome: Outcome, facts: RoundFacts) -> dict[str, float]:
-    """What one job's outcome is worth by term, weighted, in GPU-equivalents; the verifier's arithmetic.
-
-    Once a strict deadline is lost, no term counts but what a change costs (see ``deadline``).
-    """
-    weighted = facts.once(_weighted)
-    if outcome.job.deadline_kind is not DeadlineKind.STRICT or not deadline.lost(outcome, facts):
-        return {name: weight * evaluate(outcome, facts) for name, weight, evaluate, _ in weighted}
-    return {
-        name: weight * evaluate(outcome, facts) if spread else 0.0
-        for name, weight, evaluate, spread in weighted
-    }
+    """What one job's outcome is worth by term, weighted, in GPU-equivalents."""
+    return dict(zip(names(), contributions(table_of([outcome], facts))[:, 0].tolist(), strict=True))
 
 
-def rate(outcome: Outcome, facts: RoundFacts) -> float:
-    """What an outcome is worth in every round, without what is paid once and spread over the horizon."""
-    if outcome.job.deadline_kind is DeadlineKind.STRICT and deadline.lost(outcome, facts):
-        return 0.0
-    return sum(
-        [
-            weight * evaluate(outcome, facts)
-            for _, weight, evaluate, spread in facts.once(_weighted)
-            if not spread
-        ]
-    )
-
-
-def _weighted(facts: RoundFacts) -> list[tuple[str, float, Callable[[Outcome, RoundFacts], float], bool]]:
-    """Name, weight under the round's policy, evaluation, and whether it is paid once, of every term.
-
-    What a term is worth that counts for nothing under the policy is not even looked at.
-    """
-    weights = [(term, term.weight(facts.round)) for term in terms()]
-    return [
-        (term.NAME, weight, term.evaluate if weight else _nothing, term.SPREAD_OVER_HORIZON)
-        for term, weight in weights
-    ]
-
-
-def _nothing(outcome: Outcome, facts: RoundFacts) -> float:
-    del outcome, facts
-    return 0.0
+def rates(outcomes: Sequence[Outcome], facts: RoundFacts) -> list[float]:
+    """What outcomes are worth in every round, without what is paid once and spread over the horizon."""
+    found = contributions(table_of(outcomes, facts))
+    rate = np.zeros(len(outcomes))
+    for own, term in zip(found, terms(), strict=True):
+        if not term.SPREAD_OVER_HORIZON:
+            rate += own
+    every: list[float] = rate.tolist()
+    return every

@@ -23,11 +23,14 @@ import numpy as np
 from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "cost"
 UNIT = "millionths of the currency for an hour"
@@ -45,26 +48,25 @@ def coefficients(table: OptionTable) -> FloatArray:
     return -paid
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """Minus the price of the devices that the job holds, group by group."""
-    if not facts.round.policy.cost_weight:
-        return 0.0
-    prices = facts.once(_prices)
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """Minus the price of the devices that each job holds, group by group."""
+    worth_of_money = table.facts.round.policy.cost_weight
+    if not worth_of_money:
+        return np.zeros(len(table))
+    prices = table.facts.once(_prices)
+    paid = np.array([_paid(outcome, prices) for outcome in table.outcomes()], dtype=np.float64)
+    service = table.columns.full_value[table.at] * table.earned()
+    return -np.where(table.done(Status.KEPT), np.minimum(paid, service / worth_of_money), paid)
+
+
+def _paid(outcome: Outcome, prices: Mapping[str, int]) -> float:
+    """The price of the devices that a job holds, in millionths for an hour."""
     paid = 0.0
     for group in outcome.job.component.task_groups:
         if group.device_milli and group.name in outcome.types:
             devices = outcome.counts[group.name] * group.device_milli / 1000
             paid += devices * prices.get(outcome.types[group.name], 0)
-    if outcome.status is Status.KEPT:
-        paid = min(paid, _service(outcome, facts) / facts.round.policy.cost_weight)
-    return -paid
-
-
-def _service(outcome: Outcome, facts: RoundFacts) -> float:
-    """What the job's service is worth under the forms of fairness, GPU-equivalents."""
-    mine, relative = facts.jobs[outcome.job.name], outcome.relative_throughput
-    earned = mine.weight * relative if mine.claim is None else mine.claim.earns(relative)
-    return mine.full_value * earned
+    return paid
 
 
 def _prices(facts: RoundFacts) -> dict[str, int]:

@@ -26,16 +26,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gangplan.domain.job import DeadlineKind
-from gangplan.model.verifier.left import left_at
-from gangplan.model.verifier.outcome import Status
-
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "deadline"
 UNIT = "weighted requested devices on time"
@@ -60,40 +57,46 @@ def coefficients(table: OptionTable) -> FloatArray:
     return share * table.weight * table.size
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """W req of the job if it is on time, the rest of it after a soft deadline, else 0."""
-    job, mine = outcome.job, facts.jobs[outcome.job.name]
-    left = left_at(job, facts.round.policy.deadline_quantile)
-    if mine.time_left is None or left is None or outcome.relative_throughput <= 0:
-        return 0.0
-    time = mine.time_left - _delay(outcome)
-    full = mine.weight * mine.size
-    if job.deadline_kind is DeadlineKind.SOFT:
-        late = left / outcome.throughput - time
-        return full * min(1.0, max(0.0, 1.0 - late / job.deadline_decay_seconds))
-    if time <= 0 or outcome.throughput < left / time * (1 - TOLERANCE):
-        return 0.0
-    return full
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """W req of each job that is on time, the rest of it after a soft deadline, else 0."""
+    columns, found = table.columns, np.zeros(len(table))
+    # A job without a deadline, or of unknown work left, has NaN.
+    rows = np.flatnonzero(~np.isnan(columns.left[table.at]) & (table.relative > 0.0))
+    if not len(rows):
+        return found
+    at, throughput = table.at[rows], table.throughput[rows]
+    time = columns.time_left[at] - np.where(table.restarted[rows], columns.restart[at], 0.0)
+    full, left = columns.weight[at] * columns.size[at], columns.left[at]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        met = (time > 0.0) & (throughput >= left / time * (1 - TOLERANCE))
+        late = left / throughput - time
+        share = np.clip(1.0 - late / columns.decay[at], 0.0, 1.0)
+    found[rows] = np.where(columns.soft[at], full * share, np.where(met, full, 0.0))
+    return found
 
 
-def _delay(outcome: Outcome) -> float:
-    return outcome.job.restart_seconds if outcome.status in (Status.MOVED, Status.RESIZED) else 0.0
-
-
-def lost(outcome: Outcome, facts: RoundFacts) -> bool:
-    """Whether a job cannot meet its strict deadline any more after a round of this.
+def lost(table: OutcomeTable) -> NDArray[np.bool_]:
+    """Which jobs cannot meet their strict deadline any more after a round of this.
 
     One that runs at no speed at all loses no deadline by it that was not lost before.
     """
-    job = outcome.job
-    if job.deadline_kind is not DeadlineKind.STRICT or job.deadline is None or job.work_left is None:
+    found = np.zeros(len(table), dtype=np.bool_)
+    for row in np.flatnonzero(table.columns.strict[table.at]):
+        found[row] = _lost(table, int(row))
+    return found
+
+
+def _lost(table: OutcomeTable, row: int) -> bool:
+    job, facts = table.columns.jobs[table.at[row]], table.facts
+    if job.deadline is None or job.work_left is None:
         return False
     if facts.jobs[job.name].doomed:
         return True
-    if outcome.relative_throughput <= 0:
+    if table.relative[row] <= 0:
         return False
     time, length = job.deadline - facts.round.now, facts.round.round_seconds
-    done = outcome.throughput * max(0.0, min(length, time) - _delay(outcome))
+    delay = job.restart_seconds if table.restarted[row] else 0.0
+    done = float(table.throughput[row]) * max(0.0, min(length, time) - delay)
     if time > length:
         done += facts.throughput.best(job.component) * (time - length)
-    return job.work_left * (1 - TOLERANCE) > done
+    return bool(job.work_left * (1 - TOLERANCE) > done)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "fairness"
 UNIT = "reference devices at work"
@@ -31,10 +30,9 @@ def coefficients(table: OptionTable) -> FloatArray:
     return table.fair_value - table.base * table.value
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """F - b V of the job; 0 when it does not run afterwards."""
-    mine = facts.jobs[outcome.job.name]
-    relative = outcome.relative_throughput
-    if mine.claim is None:
-        return (mine.weight - mine.base_weight) * mine.full_value * relative
-    return (mine.claim.earns(relative) - mine.base_weight * relative) * mine.full_value
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """F - b V of each job; 0 where it does not run afterwards."""
+    columns, at = table.columns, table.at
+    if columns.claims is None:
+        return (columns.weight[at] - columns.base_weight[at]) * columns.full_value[at] * table.relative
+    return (table.earned() - columns.base_weight[at] * table.relative) * columns.full_value[at]

@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gangplan.model.verifier.outcome import Status
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
     from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "fragmentation"
 UNIT = "devices that nobody can use"
@@ -48,17 +50,21 @@ def coefficients(table: OptionTable) -> FloatArray:
     return -table.stranded
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """Minus the rest of the device that a newly placed part leaves, if it is a large one."""
-    if outcome.status in (Status.KEPT, Status.WAITING, Status.EVICTED):
-        return 0.0
-    large = facts.once(_large)
-    lost = 0
-    for group in outcome.job.component.task_groups:
-        part = group.device_share
-        if part is not None and large is not None and part.compute_milli >= large:
-            lost += outcome.counts.get(group.name, 0) * (1000 - part.compute_milli)
-    return -lost / 1000
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """Minus the rest of the device that each newly placed part leaves, if it is a large one."""
+    found = np.zeros(len(table))
+    large = table.facts.once(_large)
+    if large is None:
+        return found
+    outcomes = table.outcomes()
+    for row in np.flatnonzero(table.done(Status.STARTED, Status.MOVED, Status.RESIZED)).tolist():
+        outcome, lost = outcomes[row], 0
+        for group in outcome.job.component.task_groups:
+            part = group.device_share
+            if part is not None and part.compute_milli >= large:
+                lost += outcome.counts.get(group.name, 0) * (1000 - part.compute_milli)
+        found[row] = -lost / 1000
+    return found
 
 
 def _large(facts: RoundFacts) -> int | None:

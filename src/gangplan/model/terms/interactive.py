@@ -19,11 +19,11 @@ import numpy as np
 from gangplan.model.verifier.gates import counted_age
 
 if TYPE_CHECKING:
+    from gangplan.domain.job import Job
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "interactive"
 UNIT = "weighted requested devices started in time"
@@ -40,15 +40,21 @@ def coefficients(table: OptionTable) -> FloatArray:
     return np.where(table.throughput > 0.0, table.start_share * table.weight * table.size, 0.0)
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """W req U of an interactive job that runs afterwards, else 0."""
-    job, mine = outcome.job, facts.jobs[outcome.job.name]
-    if job.interactive is None or outcome.relative_throughput <= 0:
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """W req U of each interactive job that runs afterwards, else 0."""
+    columns, now = table.columns, table.facts.round.now
+    found = np.zeros(len(table))
+    for row in np.flatnonzero(columns.interactive[table.at] & (table.relative > 0.0)):
+        at = table.at[row]
+        found[row] = columns.weight[at] * columns.size[at] * _share(columns.jobs[at], now)
+    return found
+
+
+def _share(job: Job, now: float) -> float:
+    """U of an interactive job."""
+    if job.interactive is None:
         return 0.0
-    full = mine.weight * mine.size
     if job.running is not None or job.work_done > 0 or job.submit_time is None:
-        return full
-    late = counted_age(job, facts.round.now) - job.interactive.start_within_seconds
-    if late <= 0:
-        return full
-    return full * max(0.0, 1 - late / job.interactive.start_within_seconds)
+        return 1.0
+    late = counted_age(job, now) - job.interactive.start_within_seconds
+    return 1.0 if late <= 0 else max(0.0, 1 - late / job.interactive.start_within_seconds)

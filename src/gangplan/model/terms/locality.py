@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "locality"
 UNIT = "weighted requested devices spread too wide"
@@ -33,12 +32,8 @@ def coefficients(table: OptionTable) -> FloatArray:
     return np.where(table.wider_than_preferred, -table.weight * table.size, 0.0)
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """-w req of a job that runs wider than it prefers, else 0."""
-    preferred = outcome.job.component.preferred_level
-    if preferred is None or not outcome.scope:
-        return 0.0
-    if facts.rank[outcome.scope] >= facts.rank[preferred]:
-        return 0.0
-    mine = facts.jobs[outcome.job.name]
-    return -mine.weight * mine.size
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """-w req of each job that runs wider than it prefers, else 0."""
+    columns, at = table.columns, table.at
+    wide = (table.scope >= 0) & (table.scope < columns.preferred[at])
+    return np.where(wide, -columns.weight[at] * columns.size[at], 0.0)

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "priority"
 UNIT = "reference devices at work"
@@ -30,7 +29,7 @@ def coefficients(table: OptionTable) -> FloatArray:
     return (table.base - 1.0) * table.value
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """(b - 1) V of the job; 0 when it does not run afterwards."""
-    mine = facts.jobs[outcome.job.name]
-    return (mine.base_weight - 1.0) * mine.full_value * outcome.relative_throughput
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """(b - 1) V of each job; 0 where it does not run afterwards."""
+    columns, at = table.columns, table.at
+    return (columns.base_weight[at] - 1.0) * columns.full_value[at] * table.relative

@@ -27,14 +27,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gangplan.model.verifier.outcome import Status
+import numpy as np
 
 if TYPE_CHECKING:
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "switching"
 UNIT = "device-rounds"
@@ -53,9 +52,11 @@ def coefficients(table: OptionTable) -> FloatArray:
     return -table.lost_device_seconds / table.horizon_seconds
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """The (negative) cost of stopping and restarting the job."""
-    if outcome.forced or outcome.status not in (Status.EVICTED, Status.MOVED, Status.RESIZED):
-        return 0.0
-    mine = facts.jobs[outcome.job.name]
-    return -(mine.lost_seconds + outcome.job.restart_seconds) * mine.held / mine.horizon
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """The (negative) cost of stopping and restarting each job."""
+    found = np.zeros(len(table))
+    for row in np.flatnonzero(table.stopped):
+        job = table.columns.jobs[table.at[row]]
+        mine = table.facts.jobs[job.name]
+        found[row] = -(mine.lost_seconds + job.restart_seconds) * mine.held / mine.horizon
+    return found

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "throughput"
 UNIT = "reference devices at work"
@@ -33,6 +32,6 @@ def coefficients(table: OptionTable) -> FloatArray:
     return table.value
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """V of the job: its full value times its relative throughput; 0 when it does not run afterwards."""
-    return facts.jobs[outcome.job.name].full_value * outcome.relative_throughput
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """V of each job: its full value times its relative throughput; 0 where it does not run afterwards."""
+    return table.columns.full_value[table.at] * table.relative

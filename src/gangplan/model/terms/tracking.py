@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from gangplan.domain.round import Round
     from gangplan.model.instance.table import OptionTable
     from gangplan.model.program import FloatArray
-    from gangplan.model.verifier.facts import RoundFacts
-    from gangplan.model.verifier.outcome import Outcome
+    from gangplan.model.verifier.outcome_table import OutcomeTable
 
 NAME = "tracking"
 UNIT = "reference devices at work on a target"
@@ -36,11 +35,8 @@ def coefficients(table: OptionTable) -> FloatArray:
     return table.target_worth * np.minimum(table.value, table.needed_value)
 
 
-def evaluate(outcome: Outcome, facts: RoundFacts) -> float:
-    """Worth times req^gamma min(relative throughput, need) of the job; 0 without an outlook."""
-    outlook = facts.round.outlook
-    if outlook is None:
-        return 0.0
-    name = outcome.job.name
-    served = min(outcome.relative_throughput, outlook.need(name))
-    return outlook.worth(name) * facts.jobs[name].full_value * served
+def evaluate(table: OutcomeTable) -> FloatArray:
+    """Worth times req^gamma min(relative throughput, need) of each job; 0 without an outlook."""
+    columns, at = table.columns, table.at
+    served = np.minimum(table.relative, columns.need[at])
+    return columns.need_worth[at] * columns.full_value[at] * served

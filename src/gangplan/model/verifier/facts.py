@@ -8,7 +8,7 @@ each other. Sources: switching, decision 13; sizes of CPU-only jobs, decision 41
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -80,6 +80,23 @@ class JobFacts(NamedTuple):
     doomed: bool
 
 
+class Weighing(NamedTuple):
+    """What each job weighs, in the round's order.
+
+    Attributes:
+        bases: ``job.weight`` times the weight of its priority class.
+        middle: the median of ``bases``.
+        weights: w.
+        claims: what serving it is worth under the policy's forms of fairness; None: w r at relative
+            throughput r.
+    """
+
+    bases: Sequence[float]
+    middle: float
+    weights: Sequence[float]
+    claims: Sequence[Claim] | None
+
+
 class FactsByJob(Mapping[str, JobFacts]):
     """Constants by job name, each put together when it is first asked for.
 
@@ -126,6 +143,7 @@ class RoundFacts:
         forced: running jobs that cannot go on, and why.
         gates: jobs that may not start, and by which rule.
         jobs: constants by job name; each is put together when it is first asked for.
+        weighing: what each job weighs.
         promises: promises in force, by job name.
         due: those of them whose jobs start in this round.
     """
@@ -138,6 +156,7 @@ class RoundFacts:
     forced: Mapping[str, ForcedReason]
     gates: Mapping[str, str]
     jobs: Mapping[str, JobFacts]
+    weighing: Weighing
     promises: Mapping[str, Reservation] = field(default_factory=dict)
     due: tuple[Due, ...] = ()
     _known: dict[Callable[[RoundFacts], Any], Any] = field(default_factory=dict, init=False, repr=False)
@@ -237,7 +256,15 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
 
     jobs = FactsByJob(by_name, constants)
     ranks = {scope: rank for rank, scope in enumerate(topology.scopes)}
-    return RoundFacts(round_, nodes, domains, ranks, throughput, forced, gates, jobs, promises, tuple(dues))
+    weighing = Weighing(
+        list(bases.values()),
+        base_median,
+        [worth[name].weight for name in bases] if plain is None else list(plain.values()),
+        None if plain is not None else [worth[name] for name in bases],
+    )
+    return RoundFacts(
+        round_, nodes, domains, ranks, throughput, forced, gates, jobs, weighing, promises, tuple(dues)
+    )
 
 
 def _cluster(

@@ -9,17 +9,20 @@ then computed once (:meth:`RoundFacts.once`), and each plan is judged by what it
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.model.constraints import constraints
-from gangplan.model.terms import terms, worth
+from gangplan.model.terms import contributions, names
+from gangplan.model.verifier.columns import Floats
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.outcome_table import table_of
 from gangplan.model.verifier.reading import Reading, read_plan, unplanned
 from gangplan.model.verifier.violation import Violation
 
@@ -60,43 +63,65 @@ def verify(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> Verifi
     violations: list[Violation] = []
     for family in constraints():
         violations += family.violations(reading)
-    contributions = _worth(reading)
-    by_term = {term.NAME: [each[term.NAME] for each in contributions.values()] for term in terms()}
+    worth = _worth(reading)
     return Verification(
         violations=tuple(sorted(violations)),
-        objective=math.fsum(itertools.chain.from_iterable(by_term.values())),
-        objective_by_term={name: math.fsum(values) for name, values in by_term.items()},
+        objective=math.fsum(worth.by_term.ravel().tolist()),
+        objective_by_term={
+            name: math.fsum(values) for name, values in zip(names(), worth.by_term.tolist(), strict=True)
+        },
         outcomes={name: change.outcome for name, change in reading.changes.items()},
-        worth=contributions,
+        worth=worth,
     )
 
 
-def _worth(reading: Reading) -> dict[str, Mapping[str, float]]:
+class Worth(Mapping[str, Mapping[str, float]]):
+    """What jobs contribute by term, by job name; put together when it is first asked for.
+
+    Args:
+        jobs: their names.
+        by_term: contribution of each, shape (terms, jobs).
+    """
+
+    __slots__ = ("_found", "_jobs", "by_term")
+
+    def __init__(self, jobs: Sequence[str], by_term: Floats) -> None:
+        self._jobs = jobs
+        self._found: dict[str, Mapping[str, float]] | None = None
+        self.by_term = by_term
+
+    @property
+    def _by_name(self) -> dict[str, Mapping[str, float]]:
+        if self._found is None:
+            by_job = self.by_term.T.tolist()
+            self._found = {
+                job: dict(zip(names(), mine, strict=True))
+                for job, mine in zip(self._jobs, by_job, strict=True)
+            }
+        return self._found
+
+    def __getitem__(self, job: str) -> Mapping[str, float]:
+        return self._by_name[job]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+
+def _worth(reading: Reading) -> Worth:
     """What every job that does not wait contributes by term; that of kept jobs is known from the round."""
     facts = reading.facts
-    found: dict[str, Mapping[str, float]] = dict(facts.once(_worth_of_keeps))
-    known = facts.once(_known_worth)
-    for name, change in reading.changed.items():
-        outcome, value = known.get(name, _UNKNOWN)
-        if outcome is not change.outcome:
-            value = worth(change.outcome, facts)
-            known[name] = change.outcome, value
-        found[name] = value
-    return found
+    running, present = facts.once(_worth_of_keeps)
+    kept = [i for i, name in enumerate(running) if name not in reading.changed]
+    values = contributions(table_of([change.outcome for change in reading.changed.values()], facts))
+    if len(kept) < len(running):
+        running, present = [running[i] for i in kept], present[:, kept]
+    return Worth([*running, *reading.changed], np.concatenate([present, values], axis=1))
 
 
-def _known_worth(facts: RoundFacts) -> dict[str, tuple[Outcome | None, Mapping[str, float]]]:
-    """The outcome of each changed job that was valued last and its worth, filled by :func:`_worth`."""
-    return {}
-
-
-_UNKNOWN: tuple[Outcome | None, Mapping[str, float]] = (None, {})
-
-
-def _worth_of_keeps(facts: RoundFacts) -> dict[str, Mapping[str, float]]:
+def _worth_of_keeps(facts: RoundFacts) -> tuple[list[str], Floats]:
     """What every running job contributes where it is; what is forced off, as evicted."""
-    return {
-        name: worth(change.outcome, facts)
-        for name, change in facts.once(unplanned).items()
-        if change.status is not Status.WAITING
-    }
+    there = {n: c.outcome for n, c in facts.once(unplanned).items() if c.status is not Status.WAITING}
+    return list(there), contributions(table_of(list(there.values()), facts))
