@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from gangplan.errors import OverloadedError
+from gangplan.service import admission as module
 from gangplan.service.admission import Admission
 
 
@@ -230,3 +234,105 @@ async def test_a_known_call_waits_behind_one_of_which_nothing_is_known() -> None
     assert not waiting.done()
     unknown.release()
     (await waiting).release()
+
+
+async def test_a_call_that_waited_in_vain_gets_the_next_slot_early() -> None:
+    admission = Admission(slots=1, queue=3, early=1)
+    slot = await admission.enter(caller="a")
+    early = await admission.enter(caller="b", patience=0.01)
+    assert (admission.running, admission.waiting) == (2, 0)
+    with pytest.raises(OverloadedError, match="no slot became free"):  # there is one such call at a time
+        await admission.enter(caller="c", patience=0.01)
+    following = asyncio.ensure_future(admission.enter(caller="d", patience=20.0))
+    await asyncio.sleep(0)
+    slot.release()  # that slot is the one that was given early
+    await asyncio.sleep(0.01)
+    assert (admission.running, admission.waiting) == (1, 1)
+    early.release()
+    (await following).release()
+    assert admission.running == 0
+
+
+async def test_a_call_about_what_another_is_about_gets_no_slot_early() -> None:
+    admission = Admission(slots=1, queue=3, early=1)
+    slot = await admission.enter(key="session")
+    with pytest.raises(OverloadedError, match="no slot became free"):
+        await admission.enter(key="session", patience=0.01)
+    slot.release()
+    (await admission.enter(key="session")).release()
+
+
+class Clock:
+    """Seconds that pass when nobody has anything to do."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class _Waiting:
+    """A selector that lets a clock go on instead of waiting."""
+
+    def __init__(self, selector: Any, clock: Clock) -> None:
+        self._selector, self._clock = selector, clock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._selector, name)
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        self._clock.now += timeout or 0.0
+        return []
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def loop(clock: Clock) -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop on that clock: an hour of calls takes a second."""
+    loop: Any = asyncio.SelectorEventLoop()
+    loop._selector, loop.time = _Waiting(loop._selector, clock), clock.monotonic
+    yield loop
+    loop.close()
+
+
+@pytest.mark.parametrize("rate", [1.5, 4.0])
+def test_who_is_refused_is_told_at_once(clock: Clock, loop: asyncio.AbstractEventLoop, rate: float) -> None:
+    """Also where nobody can say how long a call will take; and who is let in starts in time."""
+    rng = random.Random(7)
+    admission = Admission(slots=2, queue=16, early=2)
+    refused: list[float] = []
+    started: list[float] = []
+
+    async def call(caller: str, kind: str, budget: float, seconds: float) -> None:
+        came = clock.now
+        try:
+            slot = await admission.enter(0.8 * budget, caller=caller, kind=kind, left=budget)
+        except OverloadedError:
+            refused.append(clock.now - came)
+            return
+        left = budget - (clock.now - came)
+        started.append(left / budget)
+        await asyncio.sleep(min(seconds, left))
+        slot.release()
+
+    async def calls() -> None:
+        under_way = []
+        for _ in range(1_500):
+            await asyncio.sleep(rng.expovariate(rate))
+            kind, budget = rng.choice((("S", 0.1), ("S", 1.0), ("M", 0.3), ("M", 1.0), ("M", 2.0)))
+            seconds = rng.uniform(0.05, 0.3) if kind == "S" else rng.choice((0.3, 0.6, 2.0))
+            work = call(f"c{rng.randrange(64)}", kind, budget, seconds)
+            under_way.append(asyncio.ensure_future(work))
+        await asyncio.gather(*under_way)
+
+    loop.run_until_complete(calls())
+    assert len(refused) > 50
+    assert sum(late > 0.05 for late in refused) <= 0.01 * len(refused)  # without early slots, a tenth are
+    assert min(started) > 0.19

@@ -16,7 +16,7 @@ from gangplan.domain.job import ThroughputProfile
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.planning.generate import generate_named
-from gangplan.service import placement
+from gangplan.service import answering, placement
 from gangplan.service.answering import Answering
 from gangplan.service.wire import (
     read_cluster,
@@ -49,9 +49,13 @@ async def longest_stall(address: str, request: bytes) -> tuple[float, float]:
     return longest, asked.result().time_by_phase["read"].ToNanoseconds() / 1e9
 
 
+@pytest.mark.parametrize("large", [True, False])
 async def test_everything_but_the_call_itself_happens_off_the_loop(
-    serving: Any, instant: Any, make_round: Any, monkeypatch: pytest.MonkeyPatch
+    serving: Any, instant: Any, make_round: Any, monkeypatch: pytest.MonkeyPatch, *, large: bool
 ) -> None:
+    """But that a small request is decoded on it, which takes less than to wait for a thread."""
+    if large:
+        monkeypatch.setattr(answering, "_AT_ONCE_BYTES", 0)
     threads: dict[str, int] = {}
 
     def noting(owner: Any, name: str) -> None:
@@ -71,7 +75,8 @@ async def test_everything_but_the_call_itself_happens_off_the_loop(
     async with serving(instant) as server:
         await asyncio.to_thread(plan, server.address, request)
     assert set(threads) == {"parsed", "read_round_request", "write_result", "encode"}
-    assert threading.get_ident() not in threads.values()
+    here = {name for name, thread in threads.items() if thread == threading.get_ident()}
+    assert here == (set() if large else {"parsed"})
 
 
 async def test_the_loop_runs_on_while_a_large_round_is_read(

@@ -62,14 +62,20 @@ class Admission:
     or make one do so that would not otherwise, is refused when it comes and not when its patience ends. Of
     what nothing is known is held against nobody.
 
+    Work may take longer than it did, and then a call that was let in has waited in vain. It gets the next
+    slot before that is free, while ``early`` allows: who is refused is told when it comes. So many calls more
+    run for a while, and no slot is handed out until there are no more than there should be.
+
     Args:
         slots: calls that may run at a time.
         queue: calls that may wait.
+        early: calls that may run beyond the slots when their patience is over.
     """
 
-    def __init__(self, slots: int, queue: int) -> None:
+    def __init__(self, slots: int, queue: int, early: int = 0) -> None:
         self._slots = slots
         self._queue = queue
+        self._early = early
         self._waiting: list[_Turn] = []
         self._running: Counter[str] = Counter()
         self._turns: set[_Turn] = set()
@@ -120,7 +126,8 @@ class Admission:
             gone: whether the caller has left: then the slot is about to be free.
 
         Raises:
-            OverloadedError: the queue is full, a slot would come too late, or patience ran out.
+            OverloadedError: the queue is full, a slot would come too late, or patience ran out and others
+                have got their slots early.
         """
         turn = _Turn(caller, key, kind, hold=None if kind is None else self._work.get(kind), gone=gone)
         now = time.monotonic()
@@ -142,6 +149,9 @@ class Admission:
             await asyncio.wait_for(turn.ready, patience)
         except TimeoutError as error:
             self._leave_queue(turn)
+            if self._may_start_early(turn):
+                self._start(turn)
+                return Slot(self, turn)
             message = f"no slot became free within {patience:.3g} s; {self.running} calls are running"
             raise OverloadedError(message, self.retry_after_seconds) from error
         except asyncio.CancelledError:
@@ -276,14 +286,21 @@ class Admission:
             self._waiting.remove(turn)
             if turn.ready.done():
                 continue
-            self._number += 1
-            self._served[turn.caller] = self._number
-            self._running[turn.caller] += 1
-            turn.since = time.monotonic()
-            self._turns.add(turn)
-            if turn.key:
-                self._keys.add(turn.key)
+            self._start(turn)
             turn.ready.set_result(None)
+
+    def _start(self, turn: _Turn) -> None:
+        self._number += 1
+        self._served[turn.caller] = self._number
+        self._running[turn.caller] += 1
+        turn.since = time.monotonic()
+        self._turns.add(turn)
+        if turn.key:
+            self._keys.add(turn.key)
+
+    def _may_start_early(self, turn: _Turn) -> bool:
+        """Whether a call whose patience is over may have the next slot before it is free."""
+        return self.running < self._slots + self._early and not (turn.key and turn.key in self._keys)
 
     def _release(self, turn: _Turn, held_seconds: float | None = None) -> None:
         if held_seconds is not None:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 _PATIENCE = 0.8
 """Share of its time that a call may spend in the queue; the rest is enough for a first plan."""
 _SPARE_THREADS = 4
+_AT_ONCE_BYTES = 256 * 1024
+"""Messages no larger are decoded on the event loop, in well under a millisecond. A thread for that would have
+to wait for the interpreter, and then the loop again, behind the threads that plan: tens of milliseconds."""
 _QUICK_QUEUE = 64
 _QUICK_PATIENCE_SECONDS = 5.0
 _EXPECTED = (InvalidInputError, OverloadedError, SessionError, UnknownProposerError, UnknownSolverError)
@@ -61,7 +64,7 @@ class Answering:
     def __init__(self, options: ServerOptions, metrics: Metrics) -> None:
         self._options = options
         self._metrics = metrics
-        self.admission = Admission(options.slots, options.queue)
+        self.admission = Admission(options.slots, options.queue, early=options.slots)
         self._quick = Admission(_SPARE_THREADS, _QUICK_QUEUE)
         self.memory = Memory()
         self._threads = ThreadPoolExecutor(options.slots + 2 * _SPARE_THREADS, thread_name_prefix="gangplan")
@@ -72,6 +75,12 @@ class Answering:
         """Run ``work`` off the event loop; what it logs and traces belongs to this call."""
         here = contextvars.copy_context()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: here.run(work))
+
+    async def parsed(self, request: bytes, parse: Callable[[bytes], _M]) -> _M:
+        """A request, decoded: at once, or off the event loop where it is large."""
+        if len(request) <= _AT_ONCE_BYTES:
+            return parse(request)
+        return await self.in_thread(lambda: parse(request))
 
     async def planned(
         self,
@@ -85,7 +94,7 @@ class Answering:
         call = call_of(context)
         try:
             self.admission.refuse_when_full(call.caller)
-            message = await self.in_thread(lambda: parse(request))
+            message = await self.parsed(request, parse)
             key = await self.key_of(message, call, context)
             if key is None:
                 return await self._worked(message, call, seconds_left, work, None)

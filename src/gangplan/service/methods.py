@@ -1,7 +1,7 @@
 """The methods of the contract, built or not, as handlers that get and give bytes.
 
-Requests are decoded and answers encoded by the servicer, off the event loop and within the call's time
-budget: gRPC's own decoding would run on the loop, and answer a broken message with INTERNAL.
+Requests are decoded and answers encoded by the servicer, large ones off the event loop, and within the call's
+time budget: gRPC's own decoding would run on the loop, and answer a broken message with INTERNAL.
 """
 
 from __future__ import annotations

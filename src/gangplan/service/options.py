@@ -17,7 +17,8 @@ class ServerOptions:
         host: address to listen on; loopback unless said otherwise.
         port: 0 takes a free one.
         max_message_bytes: largest request and largest answer.
-        slots: rounds planned at a time, each with a solver worker of its own.
+        slots: rounds planned at a time, each with a solver worker of its own; for a moment up to twice as
+            many, where a call that was let in would else be refused late.
         queue: calls that may wait for a slot; more are refused with RESOURCE_EXHAUSTED.
         deadline_margin_seconds: taken off the gRPC deadline, for the way back.
         grace_seconds: how long calls in flight may go on after SIGTERM.

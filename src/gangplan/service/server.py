@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
 from collections.abc import Callable
 from typing import Self
 
@@ -44,6 +45,9 @@ _FILES = (
 PLACEMENT_SERVICE = "gangplan.v1.PlacementService"
 _SERVING = (PLACEMENT_SERVICE, SESSION_SERVICE, PLANNING_SERVICE)
 _METADATA_BYTES = 64 * 1024
+_SWITCH_SECONDS = 0.001
+"""How long a thread that plans may keep the interpreter while the event loop wants it (Python's own default
+is five times as long): a refusal or a quick call has to have it several times."""
 
 _log = get_logger(__name__)
 
@@ -254,6 +258,7 @@ def serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
     Raises:
         OSError: the address cannot be bound.
     """
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with ends_within(options.grace_seconds + MARGIN_SECONDS) as stopping:
         asyncio.run(_serve(options, ready, stopping))
 

@@ -66,7 +66,7 @@ class PlacementServicer:
         answering, call = self._answering, call_of(context)
         try:
             answering.admission.refuse_when_full(call.caller)
-            message = await answering.in_thread(lambda: self._placement.parse_stream(request))
+            message = await answering.parsed(request, self._placement.parse_stream)
             stream = await self._stream(message, call, context)
             seconds = RETURN_SECONDS if message.round.request_id else 0.0
             reading = stream.read(message.resume_after, seconds)
