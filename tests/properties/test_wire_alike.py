@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
@@ -11,13 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fuzz import fields_level
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
 from gangplan.domain.job import Component, Job, TaskGroup, ThroughputProfile
 from gangplan.domain.round import Round
 from gangplan.errors import InvalidInputError
 from gangplan.model.instance.instance import Instance, build_instance
-from gangplan.service.wire import planned, read_round_request, write_round
+from gangplan.planning.generate import generate_named
+from gangplan.service.wire import planned, read_job, read_round_request, write_round
+from gangplan.service.wire.columns import nearest
 from gangplan.testing.strategies import rounds
 from gangplan.v1.round_pb2 import PlanRoundRequest
 
@@ -124,6 +128,46 @@ def test_each_job_is_read_as_if_it_were_alone(round_: Round) -> None:
         alone.CopyFrom(request)
         del alone.jobs[number + 1 :], alone.jobs[:number]
         assert read_round_request(alone)[0].jobs == (together[number],)
+
+
+def read_or_refused(request: PlanRoundRequest, many: int) -> object:
+    """What reading gives where so many jobs are read all at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read_job, "MANY", many)
+        try:
+            return read_round_request(request)[0]
+        except InvalidInputError as error:
+            return [(violation.field, violation.description) for violation in error.violations]
+
+
+@given(crowds(), st.integers(0, 2**32))
+def test_jobs_read_all_at_once_are_those_read_one_by_one(round_: Round, seed: int) -> None:
+    """Sound ones, and with fields changed to what none should be: then the same is said in the same order."""
+    rng = random.Random(seed)
+    request = write_round(round_)
+    for _ in range(3):
+        assert read_or_refused(request, 0) == read_or_refused(request, 10**9)
+        if request.jobs:
+            fields_level.mutated(rng.choice(request.jobs), rng)
+
+
+@given(st.integers(0, 2**33), st.integers(0, 10**9 - 1))
+def test_a_time_in_columns_is_the_nearest_double(seconds: int, nanos: int) -> None:
+    whole, rest = np.array([seconds]), np.array([nanos])
+    total = seconds * 10**9 + nanos
+    assert nearest(whole, rest, whole * 10**9 + rest)[0] == total / 10**9
+
+
+def test_nearly_all_jobs_of_a_generated_round_are_read_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = write_round(generate_named("M/steady/85/seed0"))
+    read = read_job._read_job
+    alone: list[object] = []
+    monkeypatch.setattr(read_job, "MANY", 0)
+    monkeypatch.setattr(
+        read_job, "_read_job", lambda message, *rest: alone.append(message) or read(message, *rest)
+    )
+    assert len(read_round_request(request)[0].jobs) == 400
+    assert alone == []
 
 
 def test_the_instance_would_differ() -> None:

@@ -100,6 +100,10 @@ class Fields:
         self._known |= distinct
         return True
 
+    def knows(self, value: str) -> bool:
+        """Whether ``value`` was looked at and is a name."""
+        return value in self._known
+
     def optional_name(self, value: str, path: str, name: str) -> str | None:
         """A name, or None when ``value`` is empty."""
         return self.name(value, path, name) if value else None

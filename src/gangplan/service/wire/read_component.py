@@ -40,6 +40,7 @@ class Components:
         self._known = known
         self._fields = fields
         self._found: dict[_Around, Component] = {}
+        self._plain: dict[tuple[bytes, _Around], Component] = {}
 
     def read(self, messages: Sequence[job_pb2.Component], path: str) -> Component:
         """The job's one component; more are planned."""
@@ -58,6 +59,42 @@ class Components:
         ]
         return components[0]
 
+    def plain(self, encoded: bytes, profile: Span) -> Component | None:
+        """A component of one task group by its bytes; None: something is wrong with it, or unusual.
+
+        Args:
+            encoded: all its bytes, as protobuf writes them.
+            profile: where among them the profile's name is; empty: it has none.
+        """
+        start, stop = profile
+        if start == stop:
+            name, around = b"", (encoded, b"")
+        elif stop - start <= _SHORT:
+            name, around = encoded[start:stop], (encoded[: start - 2], encoded[stop:])
+        else:
+            return None
+        key = name, around
+        component = self._plain.get(key)
+        if component is None:
+            like = self._found.get(around) or self._first(encoded, around)
+            text = name.decode()
+            if like is None or (text and text not in self._known.profiles):
+                return None
+            component = self._plain[key] = _like(like, text)
+        return component
+
+    def _first(self, encoded: bytes, around: _Around) -> Component | None:
+        """Look at a component that is like none before; nothing is said when something is wrong with it."""
+        message = job_pb2.Component.FromString(encoded)
+        if len(message.task_groups) != 1:
+            return None
+        fields = Fields()
+        component = _read_component(message, "", self._known, fields)
+        if fields.invalid or fields.unsupported:
+            return None
+        self._found[around] = component
+        return component
+
     def _read_one(self, message: job_pb2.Component, path: str) -> Component:
         groups = message.task_groups
         if len(groups) != 1:
@@ -66,10 +103,7 @@ class Components:
         around = _around(message.SerializeToString(), profile)
         like = self._found.get(around)
         if like is not None and (not profile or profile in self._known.profiles):
-            group = like.task_groups[0]
-            if group.profile != (profile or None):
-                group = _with_profile(group, profile)
-            return _component((group,), like.required_level, like.preferred_level)
+            return _like(like, profile)
         fields = self._fields
         before = len(fields.invalid) + len(fields.unsupported)
         component = _read_component(message, f"{path}components[0].", self._known, fields)
@@ -78,6 +112,7 @@ class Components:
         return component
 
 
+Span = tuple[int, int]
 _Around = tuple[bytes, bytes]
 """Bytes of a component before and after its profile."""
 
@@ -92,6 +127,14 @@ def _around(encoded: bytes, profile: str) -> _Around:
         return encoded, b""
     before, _, after = encoded.partition(_HEADS[len(name)] + name)
     return before, after
+
+
+def _like(like: Component, profile: str) -> Component:
+    """``like`` with the profile of that name in its one group."""
+    group = like.task_groups[0]
+    if group.profile != (profile or None):
+        group = _with_profile(group, profile)
+    return _component((group,), like.required_level, like.preferred_level)
 
 
 def _with_profile(like: TaskGroup, name: str) -> TaskGroup:

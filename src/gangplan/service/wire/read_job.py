@@ -9,10 +9,11 @@ from gangplan.domain.job import OPEN, Capabilities, DeadlineKind, Gate, Interact
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.known import Known
+from gangplan.service.wire.read_capabilities import read_capabilities
 from gangplan.service.wire.read_cluster import read_members, refuse_own_names
 from gangplan.service.wire.read_component import Components
 from gangplan.service.wire.read_quantiles import read_quantiles
-from gangplan.service.wire.read_running import read_running
+from gangplan.service.wire.read_running import holds, read_running
 from gangplan.twins import twin_maker
 from gangplan.v1 import job_pb2
 
@@ -21,6 +22,8 @@ _KINDS = {
     job_pb2.DEADLINE_KIND_STRICT: DeadlineKind.STRICT,
     job_pb2.DEADLINE_KIND_SOFT: DeadlineKind.SOFT,
 }
+MANY = 600
+"""Jobs from which on it takes less time to read them all at once."""
 _job = twin_maker(Job)
 
 
@@ -33,12 +36,18 @@ def read_jobs(
     found: list[Job] = []
     names = [message.name for message in jobs]
     sure = fields.surely_names([*names, *(name for alike in classes for name in alike.names)])
-    for index, (name, message) in enumerate(zip(names, jobs, strict=True)):
+    plain, apart = _plain_jobs(jobs, names, components, known, fields)
+    for index, (name, message, job) in enumerate(zip(names, jobs, plain, strict=True)):
         here = f"{path}jobs[{index}]."
         if not sure:
             fields.name(name, here, "name")
             fields.unique(seen, name, f"{here}name")
-        found.append(_read_job(message, name, here, components, known, fields))
+        if job is None or not (
+            apart or job.running is None or holds(job.running, f"{here}running.", known.taken)
+        ):
+            found.append(_read_job(message, name, here, components, known, fields))
+        else:
+            found.append(job)
     for index, alike in enumerate(classes):
         here = f"{path}job_classes[{index}]."
         refuse_own_names(alike.template, f"{here}template.", fields)
@@ -49,6 +58,17 @@ def read_jobs(
             found.append(_member(template, name, revision))
     _refuse_cycle(found, path, fields)
     return tuple(found)
+
+
+def _plain_jobs(
+    jobs: Sequence[job_pb2.Job], names: Sequence[str], components: Components, known: Known, fields: Fields
+) -> tuple[Sequence[Job | None], bool]:
+    """Those of very many that can be read all at once, and whether what they hold need not be noted."""
+    if len(jobs) < MANY:
+        return [None] * len(jobs), True
+    from gangplan.service.wire.read_plain_jobs import plain_jobs
+
+    return plain_jobs(jobs, names, components, known, fields)
 
 
 def _member(template: Job, name: str, revision: str) -> Job:
@@ -151,7 +171,7 @@ def _read_job(
         decay,
         restart,
         checkpoint,
-        _read_capabilities(message.capabilities) if message.HasField("capabilities") else _ANYTHING,
+        read_capabilities(message.capabilities) if message.HasField("capabilities") else _ANYTHING,
         running,
         _read_gate(message, name, path, fields),
         tuple(
@@ -231,11 +251,3 @@ def _refuse_cycle(jobs: Sequence[Job], path: str, fields: Fields) -> None:
         circle = error.args[1]
         if len(set(circle)) > 1:
             fields.refuse(f"{path}jobs", f"after_jobs is a circle: {' waits for '.join(reversed(circle))}")
-
-
-def _read_capabilities(message: job_pb2.Capabilities) -> Capabilities:
-    return Capabilities(
-        pausable=message.pausable if message.HasField("pausable") else True,
-        movable=message.movable if message.HasField("movable") else True,
-        resizable=message.resizable if message.HasField("resizable") else True,
-    )

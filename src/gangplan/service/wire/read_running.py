@@ -102,6 +102,35 @@ def read_running(
     )
 
 
+def holds(running: Running, path: str, taken: dict[str, dict[int, str]]) -> bool:
+    """Note what a plain job holds, where that is surely nobody else's; else note nothing.
+
+    Args:
+        running: where it runs, read in some other way.
+        path: where that stands, with a dot at its end.
+        taken: as for :func:`read_running`.
+
+    Returns:
+        Whether it was noted.
+    """
+    own: dict[str, dict[int, str]] = {}
+    for index, placement in enumerate(running.placements):
+        if not placement.devices:
+            continue
+        mine = own.setdefault(placement.node, {})
+        held = taken.get(placement.node, {})
+        if (
+            placement.node + _PARTS in taken
+            or not held.keys().isdisjoint(placement.devices)
+            or not mine.keys().isdisjoint(placement.devices)
+        ):
+            return False
+        mine.update(dict.fromkeys(placement.devices, f"{path}placements[{index}]"))
+    for node, mine in own.items():
+        taken.setdefault(node, {}).update(mine)
+    return True
+
+
 def read_placements(
     messages: Sequence[job_pb2.TaskPlacement], path: str, groups: AbstractSet[str] | None, fields: Fields
 ) -> tuple[TaskPlacement, ...]:
