@@ -111,6 +111,36 @@ class Kept:
         self._each[name] = _Each(beside, among, found)
         return results
 
+    def together(
+        self,
+        name: str,
+        things: Sequence[T],
+        make: Callable[[Sequence[int]], list[R]],
+        *,
+        beside: tuple[object, ...] = (),
+    ) -> list[R]:
+        """Results of all things, computed at once for those for which something is new.
+
+        Args:
+            name: of the computation.
+            things: in any order.
+            make: computes the results of the things at some positions, ascending, in that order.
+            beside: all that every result hangs on, beside the thing.
+        """
+        last = self._each.get(name)
+        known = last.found if last is not None and _same(last.beside, beside) else {}
+        entries = [known.get(id(thing)) for thing in things]
+        new = [
+            i
+            for i, (entry, thing) in enumerate(zip(entries, things, strict=True))
+            if entry is None or entry[0] is not thing
+        ]
+        for i, made in zip(new, make(new) if new else [], strict=True):
+            entries[i] = things[i], made
+        results = [entry for entry in entries if entry is not None]
+        self._each[name] = _Each(beside, {}, {id(thing): (thing, found) for thing, found in results})
+        return [found for _, found in results]
+
 
 def _same(before: Sequence[object], after: Sequence[object]) -> bool:
     return len(before) == len(after) and all(

@@ -42,6 +42,7 @@ from gangplan.model.instance.sites import (
     hold,
     hold_too,
 )
+from gangplan.model.instance.spots import build_spots
 from gangplan.model.instance.standing import build_standings
 from gangplan.model.instance.start_share import start_share
 from gangplan.model.instance.throughput import Speeds, build_speeds
@@ -197,14 +198,16 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     kinds = kept.once("kinds", components, lambda: build_kinds(components))
     parts = kinds.parts
     empty = empty_nodes(round_, speeds.type_index, parts, kept)
-    nodes = hold(empty, round_.jobs, now.kept, kept)
+    job_index = {job.name: j for j, job in enumerate(ordered)}
+    staying = [job for job in round_.jobs if job.name in now.kept]
+    spots = build_spots(staying, now.kept, job_index, kinds, empty, kept)
+    nodes = hold(empty, spots.node, spots.amounts)
     limits = build_limits(round_, now.kept, nodes)
     claims = claimed(round_, now.kept, closed, speeds, nodes, limits)
     holding = {**now.kept, **claims}
     if claims:
         nodes = hold_too(nodes, [job for job in round_.jobs if job.name in claims], claims)
     jobs = as_they_may(ordered, round_, closed, claims)
-    job_index = {job.name: j for j, job in enumerate(jobs)}
     placements = {job_index[name]: p for name, p in holding.items()}
 
     base = base_weights(round_, jobs)
@@ -223,13 +226,13 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     members = _members(round_, jobs, shapes, weights, closed, placements)
     classes, entries, count = _classes(jobs, members, shapes, placements, limits, closed)
     option_class = np.repeat(np.arange(len(classes)), count)
-    stays = dict(zip(now.kept, stay_placed(round_.jobs, now.kept, speeds, nodes, kept), strict=True))
+    placed = stay_placed(staying, spots, shapes, speeds, nodes, kept)
+    stays = dict(zip(spots.jobs.tolist(), placed, strict=True))
     now_placed = {}
     for c, k in enumerate(classes):
         if k.kept:
-            job = jobs[k.jobs[0]]
-            placed = stays.get(job.name)
-            now_placed[c] = placed or as_placed(job, placements[k.jobs[0]], speeds, nodes)
+            j = k.jobs[0]
+            now_placed[c] = stays.get(j) or as_placed(jobs[j], placements[j], speeds, nodes)
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
     pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights, nodes, kinds)

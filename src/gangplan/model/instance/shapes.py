@@ -64,11 +64,11 @@ class ShapeTable:
     options: tuple[Option, ...]
     fair_rate: FloatArray
     reference: FloatArray
-    alike: tuple[_Alike, ...]
+    alike: tuple[Alike, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Structure:
+class Structure:
     """What alike components share.
 
     Attributes:
@@ -130,7 +130,7 @@ def _evaluated(kinds: Kinds, speeds: Speeds, site: Site) -> ShapeTable:
     shape_of_job = np.zeros(len(kinds.of_job), dtype=np.int64)
     reference = np.zeros(len(kinds.of_job), dtype=np.float64)
     entries: list[_Entries] = []
-    groups: list[_Alike] = []
+    groups: list[Alike] = []
     shapes = 0
     for component, filters, jobs in zip(kinds.components, kinds.filters, kinds.jobs(), strict=True):
         structure = _structure(component, filters, speeds, site)
@@ -146,7 +146,7 @@ def _evaluated(kinds: Kinds, speeds: Speeds, site: Site) -> ShapeTable:
         entries.append((row + shapes, option, relative, throughput, everywhere))
         shape_of_job[jobs] = row_of + shapes
         reference[jobs] = _work_rate(structure, curves)[row_of if curves.reference else 0]
-        groups.append(_Alike(structure, curves, alone[:, :, -1], jobs, row_of))
+        groups.append(Alike(structure, curves, alone[:, :, -1], jobs, row_of))
         shapes += len(rows)
     parts = zip(_no_entries(len(speeds.scopes)), *entries, strict=True)
     row, option, relative, throughput, everywhere = (np.concatenate(part) for part in parts)
@@ -164,7 +164,7 @@ def _evaluated(kinds: Kinds, speeds: Speeds, site: Site) -> ShapeTable:
     )
 
 
-def _structure(component: Component, filters: tuple[int, ...], speeds: Speeds, site: Site) -> _Structure:
+def _structure(component: Component, filters: tuple[int, ...], speeds: Speeds, site: Site) -> Structure:
     required = 0 if component.required_level is None else speeds.scopes.index(component.required_level)
     preferred = 0 if component.preferred_level is None else speeds.scopes.index(component.preferred_level)
     here = [
@@ -186,7 +186,7 @@ def _structure(component: Component, filters: tuple[int, ...], speeds: Speeds, s
             key = merge_key(option)
             if key is not None:
                 alike.setdefault(key, []).append(o)
-    return _Structure(
+    return Structure(
         component=component,
         choices=found,
         options=tuple(options),
@@ -236,7 +236,7 @@ class _Curves:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Alike:
+class Alike:
     """Jobs of one structure.
 
     Attributes:
@@ -246,14 +246,45 @@ class _Alike:
         row_of: the row of each.
     """
 
-    structure: _Structure
+    structure: Structure
     curves: _Curves
     packed: FloatArray
     jobs: IntArray
     row_of: IntArray
 
+    def speed_at(
+        self, row: IntArray, counts: IntArray, types: IntArray, scope: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Relative and absolute throughput, shape (jobs,) each, as some of these jobs run now.
 
-def _curves(structure: _Structure, rows: Sequence[tuple[str | None, ...]], speeds: Speeds) -> _Curves:
+        NaN for who runs with a count or on a type that it may not start with.
+
+        Args:
+            row: shape (jobs,), the row of each.
+            counts: shape (jobs, groups), tasks.
+            types: shape (jobs, groups), accelerator type; -1: none.
+            scope: shape (jobs,).
+        """
+        groups = self.structure.component.task_groups
+        rate = _work_rate(self.structure, self.curves)[row if self.curves.reference else 0]
+        if not self.curves.reference:
+            asked = np.array([group.count for group in groups])
+            least = (counts[:, : len(groups)] / asked).min(axis=1)
+            return least, least * rate
+        least = np.full(len(row), np.inf)
+        for g, reference in self.curves.reference.items():
+            pairs, values = self.curves.pairs[g], self.curves.values[g]
+            held = zip(types[:, g].tolist(), counts[:, g].tolist(), strict=True)
+            pair = np.array([pairs.get(one, -1) for one in held], dtype=np.int64)
+            known = (pair >= 0) & (reference[row] > 0.0)
+            at = row[known]
+            ratio = np.where((pair < 0) & (types[:, g] >= 0), np.nan, 0.0)
+            ratio[known] = values[at, pair[known], scope[known]] / reference[at]
+            least = np.minimum(least, ratio)
+        return least, least * rate
+
+
+def _curves(structure: Structure, rows: Sequence[tuple[str | None, ...]], speeds: Speeds) -> _Curves:
     pairs: dict[int, dict[tuple[int, int], int]] = {}
     values: dict[int, FloatArray] = {}
     reference: dict[int, FloatArray] = {}
@@ -269,7 +300,7 @@ def _curves(structure: _Structure, rows: Sequence[tuple[str | None, ...]], speed
     return _Curves(pairs, values, reference)
 
 
-def _relative(structure: _Structure, curves: _Curves, choices_: Sequence[Choice], scopes: int) -> FloatArray:
+def _relative(structure: Structure, curves: _Curves, choices_: Sequence[Choice], scopes: int) -> FloatArray:
     """X / X_ref of the slowest group, shape (rows, choices, scopes); 0 where there is no such option."""
     groups = structure.component.task_groups
     rows = len(next(iter(curves.reference.values()))) if curves.reference else 1
@@ -285,7 +316,7 @@ def _relative(structure: _Structure, curves: _Curves, choices_: Sequence[Choice]
     return least
 
 
-def _work_rate(structure: _Structure, curves: _Curves) -> FloatArray:
+def _work_rate(structure: Structure, curves: _Curves) -> FloatArray:
     """X_ref of the group that work is counted in, shape (rows,): the first with devices, else its tasks."""
     if curves.reference:
         return curves.reference[min(curves.reference)]
@@ -293,7 +324,7 @@ def _work_rate(structure: _Structure, curves: _Curves) -> FloatArray:
 
 
 def _rows(
-    structure: _Structure, curves: _Curves, by_choice: FloatArray, site: Site, register: _Register
+    structure: Structure, curves: _Curves, by_choice: FloatArray, site: Site, register: _Register
 ) -> _Entries:
     """Row, option, relative throughput and throughput of every option that is worth keeping.
 
@@ -324,7 +355,7 @@ def _rows(
     return row, index[row, option], chosen, throughput, everywhere
 
 
-def _apart(by_choice: FloatArray, structure: _Structure, levels: Sequence[int]) -> IntArray:
+def _apart(by_choice: FloatArray, structure: Structure, levels: Sequence[int]) -> IntArray:
     """Bit s is set where the job would run slower at the narrower scope s, shape (rows, options)."""
     mask = np.zeros((by_choice.shape[0], len(structure.options)), dtype=np.int64)
     own = by_choice[:, structure.choice, structure.scope]
@@ -335,7 +366,7 @@ def _apart(by_choice: FloatArray, structure: _Structure, levels: Sequence[int]) 
 
 
 def _merge(
-    structure: _Structure, relative: FloatArray, keep: BoolArray, index: IntArray, register: _Register
+    structure: Structure, relative: FloatArray, keep: BoolArray, index: IntArray, register: _Register
 ) -> BoolArray:
     """Make one of options that differ in the type only, in the rows in which they are worth the same.
 
@@ -372,7 +403,7 @@ class _Register:
     def options(self) -> tuple[Option, ...]:
         return tuple(self._options)
 
-    def add(self, structure: _Structure, apart: IntArray, keep: BoolArray) -> IntArray:
+    def add(self, structure: Structure, apart: IntArray, keep: BoolArray) -> IntArray:
         """Index of every kept option, shape (rows, options); -1 elsewhere."""
         index = np.full(apart.shape, -1, dtype=np.int64)
         row, option = np.nonzero(keep)
@@ -385,7 +416,7 @@ class _Register:
         index[row, option] = np.array(numbers, dtype=np.int64)[which]
         return index
 
-    def merged(self, structure: _Structure, members: tuple[int, ...]) -> int:
+    def merged(self, structure: Structure, members: tuple[int, ...]) -> int:
         options = tuple(structure.options[o] for o in members)
         if options not in self._merged:
             self._merged[options] = self._number(merged(options))
@@ -418,7 +449,7 @@ class _Register:
 
 
 def _fair_rates(
-    structure: _Structure,
+    structure: Structure,
     curves: _Curves,
     packed: FloatArray,
     row_of: IntArray,

@@ -140,20 +140,18 @@ def _empty_nodes(
     )
 
 
-def hold(nodes: Nodes, jobs: Sequence[Job], stays: Mapping[str, Places], kept: Kept) -> Nodes:
-    """``nodes`` with what the jobs hold that may stay where they run, among ``jobs``."""
-    held = kept.each(
-        "held",
-        [job for job in jobs if job.name in stays],
-        lambda job: _use(nodes, job, stays[job.name]),
-        beside=(nodes.index, nodes.parts),
-    )
-    return _with(nodes, held)
+def hold(nodes: Nodes, node: IntArray, amounts: IntArray) -> Nodes:
+    """``nodes`` with ``amounts`` held, too, shape (entries, 3), each on one ``node``."""
+    total = nodes.held.copy()
+    np.add.at(total, node, amounts)
+    return replace(nodes, capacity=np.maximum(nodes.capacity, total), held=total)
 
 
 def hold_too(nodes: Nodes, jobs: Iterable[Job], places: Mapping[str, Places]) -> Nodes:
     """``nodes`` with what ``jobs`` hold beside those that hold something already."""
-    return _with(nodes, [_use(nodes, job, places[job.name]) for job in jobs])
+    held = [_use(nodes, job, places[job.name]) for job in jobs]
+    flat = np.array(list(itertools.chain.from_iterable(held)), dtype=np.int64).reshape(-1, 4)
+    return hold(nodes, flat[:, 0], flat[:, 1:])
 
 
 def _use(nodes: Nodes, job: Job, placements: Places) -> list[tuple[int, int, int, int]]:
@@ -165,14 +163,6 @@ def _use(nodes: Nodes, job: Job, placements: Places) -> list[tuple[int, int, int
         tasks = placement.tasks
         found.append((nodes.index[placement.node], devices * tasks, cpu * tasks, memory * tasks))
     return found
-
-
-def _with(nodes: Nodes, held: Iterable[Sequence[tuple[int, int, int, int]]]) -> Nodes:
-    """The nodes where that is held, too."""
-    flat = np.array(list(itertools.chain.from_iterable(held)), dtype=np.int64).reshape(-1, 4)
-    total = nodes.held.copy()
-    np.add.at(total, flat[:, 0], flat[:, 1:])
-    return replace(nodes, capacity=np.maximum(nodes.capacity, total), held=total)
 
 
 def task_vector(group: TaskGroup, parts: int) -> Vector:
