@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -99,8 +100,10 @@ def admit(
     case = _Case(round_, instance, job, due, runner, prove, cancellation)
     if case.refuted(deadline):
         return _no(case, deadline)
-    for others_stay in (True, False):
-        witness = find_witness(round_, due, budget, cancellation, others_stay=others_stay)
+    for others_stay, once_started in itertools.product((True, False), repeat=2):
+        witness = find_witness(
+            round_, due, budget, cancellation, others_stay=others_stay, once_started=once_started
+        )
         if witness is not None:
             return _yes(job, witness, len(due) - 1)
     return AdmissionVerdict(

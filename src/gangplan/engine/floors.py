@@ -105,7 +105,7 @@ def by_prices(
         spent = float((multiplier * floors.least).sum())
         bound = min(bound, prices.bound - spent + ROUNDING * (abs(prices.bound) + spent))
         kept = consider("greedy", price_greedy(raised, prices))
-        yielding = replace(prices, stays=prices.stays & counted)
+        yielding = prices.staying(prices.stays & counted)
         if (yielding.stays != prices.stays).any():
             kept |= consider("yielding", price_greedy(raised, yielding))
         if kept:

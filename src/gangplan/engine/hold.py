@@ -13,7 +13,7 @@ them; with these two held the prices' plan is worth .003 % less, and all of it p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class Holding:
             return prices
         stays = prices.stays.copy()
         stays[list(self.classes)] = True
-        return replace(prices, stays=stays)
+        return prices.staying(stays)
 
 
 def plan_around(holding: Holding, search: PriceSearch, candidate: Candidate | None, *, name: str) -> None:

@@ -69,6 +69,7 @@ def find_witness(
     cancellation: Cancellation | None = None,
     *,
     others_stay: bool,
+    once_started: bool = False,
 ) -> Witness | None:
     """A schedule under which every job of ``due`` is done by its time; None: none was found.
 
@@ -78,6 +79,8 @@ def find_witness(
         budget: when to give up.
         cancellation: to give up earlier.
         others_stay: whether running jobs that are not of ``due`` stay where they are until they are done.
+        once_started: whether jobs of ``due`` do so, too, from their start. Two that take turns throw away
+            work at each, and one after the other may both be in time.
     """
     facts = round_facts(round_)
     here: dict[str, _Course] = {}
@@ -85,7 +88,8 @@ def find_witness(
         if job.running is not None or job.name in due:
             mine = facts.jobs[job.name]
             unsafe = min(job.work_done, mine.lost_seconds * mine.present_throughput)
-            entered = job if job.name in due or not others_stay else _nailed(job)
+            stays = once_started if job.name in due else others_stay
+            entered = _nailed(job) if stays and job.running is not None else job
             here[job.name] = _Course(entered, round_.now, unsafe)
     reference = {name: facts.jobs[name].reference for name in due}
     now = round_.now
@@ -106,7 +110,7 @@ def find_witness(
             return None
         disturbed |= {a.job for a in answer.plan.actions if a.job not in due and is_chosen(a)}
         here = {
-            name: _after(course, actions.get(name), now, until)
+            name: _after(course, actions.get(name), now, until, stays=once_started and name in due)
             for name, course in here.items()
             if ends[name] > until and (name in due or not _stops(actions.get(name)))
         }
@@ -177,8 +181,8 @@ def _end(course: _Course, action: Action | None, now: float) -> float:
     return max(now, course.ready_at) + job.work_left / action.throughput
 
 
-def _after(course: _Course, action: Action | None, now: float, until: float) -> _Course:
-    """The job at the end of a step in which it is not done."""
+def _after(course: _Course, action: Action | None, now: float, until: float, *, stays: bool) -> _Course:
+    """The job at the end of a step in which it is not done; it ``stays`` where it has started."""
     job, ready, unsafe = course.job, course.ready_at, course.unsafe
     if action is None:
         return course
@@ -190,6 +194,7 @@ def _after(course: _Course, action: Action | None, now: float, until: float) -> 
     running = job.running
     if _starts(action):
         running, ready, unsafe = Running(action.placements, started_at=now), now + job.restart_seconds, 0.0
+        job = _nailed(job) if stays else job
     assert running is not None
     if running.checkpoint_age_seconds is not None:
         running = replace(running, checkpoint_age_seconds=running.checkpoint_age_seconds + until - now)

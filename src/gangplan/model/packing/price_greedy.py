@@ -3,14 +3,23 @@
 A running job stays when it is worth the price of what it holds. Every other class starts with its best
 option at the prices, large gangs first, since they need whole nodes; who was to leave, found nothing better
 and whose place is still free stays after all; and whatever is left is filled by profit per device.
+
+What is worth exactly its price is torn, and prices rise until the largest gangs are: at the last of them such
+a gang seems to lose a thousandth, although the way to them chose it almost always, and without it all that
+was to leave for it leaves in vain. So there is a second plan, in which whoever is torn does what was chosen
+most often lately (the primal average of Barahona and Anbil, *The volume algorithm*, 2000), and the one that
+is worth more counts. Measured on 40 rounds of S to XL: the gap of gain falls from 59 to 2.4 %, 123 to 14 %
+and 23 to 1.9 % where a gang of 256 devices was torn, and nowhere rises.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gangplan.model.instance.instance import Instance
-from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.assignment import Assignment, Placed, worth
 from gangplan.model.packing.choose import Crowd
 from gangplan.model.packing.exchange import start_by_exchange
 from gangplan.model.packing.fill import fill, jobs_left, place_crowd, shares, stay_where_free
@@ -23,8 +32,40 @@ _DIGITS = 9
 """Profits per device that differ less are alike: many options are worth exactly their price."""
 
 
+_LEAN = 1e-3
+"""Share of its gain by which an option that was always chosen lately is worth more than at its price."""
+
+
 def price_greedy(instance: Instance, prices: Prices) -> Assignment:
     """A plan from prices; no bound is claimed for it."""
+    found = _greedy(instance, prices)
+    leaning = _leaning(instance, prices)
+    if leaning is None:
+        return found
+    other = _greedy(instance, leaning)
+    return other if worth(instance, other) > worth(instance, found) else found
+
+
+def _leaning(instance: Instance, prices: Prices) -> Prices | None:
+    """The prices with what is torn as it was most often lately; None where nobody does anything else then."""
+    if not (prices.chosen.any() or prices.kept_share.any()):  # no way has led to these prices
+        return None
+    stays = instance.kept & (prices.kept_share >= 0.5)
+    size = np.abs(prices.keep_margin)
+    lean = _LEAN * np.abs(instance.gain) * (prices.chosen - 0.5)
+    found = replace(
+        prices,
+        option_cost=prices.option_cost - lean,
+        stays=stays,
+        keep_margin=np.where(stays == prices.stays, prices.keep_margin, np.where(stays, size, -size)),
+    )
+    staying = set(np.flatnonzero(stays).tolist())
+    before, after = (_best_options(instance, _profit(instance, each), staying) for each in (prices, found))
+    same = np.array_equal(stays, prices.stays) and np.array_equal(np.sort(before), np.sort(after))
+    return None if same else found
+
+
+def _greedy(instance: Instance, prices: Prices) -> Assignment:
     kept = np.flatnonzero(instance.kept).tolist()
     leaving = [c for c in kept if not prices.stays[c] and not instance.classes[c].must_run]
     leaving.sort(key=lambda c: (prices.keep_margin[c], c))

@@ -154,6 +154,8 @@ class PriceSearch:
             stays=choice.stays & instance.kept,
             keep_margin=np.where(instance.kept, worth, 0.0),
             best_profit=choice.best_profit.copy(),
+            chosen=self.chosen.copy(),
+            kept_share=self.kept_share.copy(),
         )
 
     def first_guess(self) -> FloatArray:

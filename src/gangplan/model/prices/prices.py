@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from gangplan.model.program import BoolArray, FloatArray
 
@@ -18,6 +20,9 @@ class Prices:
         keep_margin: shape (classes,), how clearly so: from below 0 (the first to go) to above (the last).
         best_profit: shape (classes,), of the best option; an option costs at least this less its own profit
             against the bound (its regret).
+        chosen: shape (options,), how often each option was its class's choice on the way to these prices,
+            lately most; 0 to 1.
+        kept_share: shape (classes,), the same for staying.
     """
 
     bound: float
@@ -25,3 +30,10 @@ class Prices:
     stays: BoolArray
     keep_margin: FloatArray
     best_profit: FloatArray
+    chosen: FloatArray
+    kept_share: FloatArray
+
+    def staying(self, stays: BoolArray) -> Prices:
+        """The same prices, where it is settled who stays: shape (classes,)."""
+        settled = np.where(stays == self.stays, self.kept_share, stays)
+        return replace(self, stays=stays, kept_share=settled)
