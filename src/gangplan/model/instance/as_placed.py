@@ -100,7 +100,7 @@ def _all_placed(
     if not jobs:
         return []
     owners = np.arange(len(jobs))
-    scope = _narrowest_of(nodes, spots.node, np.searchsorted(spots.owner, owners))
+    scope = narrowest_of(nodes, spots.node, np.searchsorted(spots.owner, owners))
     widest = int(spots.group.max()) + 1
     counts = np.zeros((len(jobs), widest), dtype=np.int64)
     np.add.at(counts, (spots.owner, spots.group), spots.tasks)
@@ -135,7 +135,7 @@ def _all_placed(
     return list(map(_as_placed, *columns))
 
 
-def _narrowest_of(nodes: Nodes, node: IntArray, start: IntArray) -> IntArray:
+def narrowest_of(nodes: Nodes, node: IntArray, start: IntArray) -> IntArray:
     """:func:`narrowest` of many jobs, each with the entries of ``node`` from its start to the next one's."""
     table = nodes.domain_at[node]
     first = np.minimum.reduceat(table, start, axis=0)

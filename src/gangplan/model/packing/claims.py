@@ -39,8 +39,9 @@ def claims_of(instance: Instance, actions: Sequence[Action]) -> tuple[Claim, ...
             known[claim.job] = min(claim.expires_at, known.get(claim.job, claim.expires_at))
     found: list[Claim] = []
     for action in actions:
-        on_part = any(placement.shares for placement in action.placements)
-        if action.kind is ActionKind.PLACE and not on_part and (action.depends_on or action.job in known):
+        if action.kind is not ActionKind.PLACE or not (action.depends_on or action.job in known):
+            continue
+        if not any(placement.shares for placement in action.placements):
             start = round_.now if action.not_before is None else action.not_before
             expires_at = known.get(action.job, start + CLAIM_ROUNDS * round_.round_seconds)
             found.append(Claim(action.job, action.placements, expires_at, action.depends_on))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+
 from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan, Precondition
-from gangplan.model.instance.as_placed import narrowest, speed_at
+from gangplan.model.instance.as_placed import narrowest_of, speed_at
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.claims import claims_of, notice_ends
@@ -49,6 +50,7 @@ class PlanWriter:
         changing = [j for j, kind in kinds.items() if kind is not ActionKind.KEEP]
         waits = who_waits(self._instance, changing, after)
         beneficiaries = _Beneficiaries(self._instance, kinds, after, waits)
+        runs = _runs(self._instance, assignment.placed)
         actions: list[Action] = []
         for kind in _ORDER:
             mine = sorted([j for j, one in kinds.items() if one is kind])
@@ -56,12 +58,17 @@ class PlanWriter:
                 actions += [self._keeps.get(j) or self._keep(j) for j in mine]
                 continue
             for j in mine:
-                depends_on = tuple(
-                    [_id(kinds[other], self._name(other)) for other in sorted(waits.get(j, ()))]
-                )
+                placements = after.get(j, ())
+                now = runs.get(j) or (self._as_held(j) if placements else None)
+                before = waits.get(j)
+                if kind is ActionKind.PLACE and before is None:
+                    actions.append(self._action(j, kind, placements, now, (), (), None))
+                    continue
+                stops = sorted(before or ())
+                depends_on = tuple([_id(kinds[other], self._name(other)) for other in stops])
                 named = tuple([self._name(other) for other in beneficiaries.of(j)])
-                ends = self._notice_ends(j, kind, waits.get(j, ()))
-                actions.append(self._action(j, kind, after.get(j, ()), assignment, depends_on, named, ends))
+                ends = self._notice_ends(j, kind, stops)
+                actions.append(self._action(j, kind, placements, now, depends_on, named, ends))
         return Plan(
             tuple(actions),
             claims_of(self._instance, actions),
@@ -112,7 +119,7 @@ class PlanWriter:
         j: int,
         kind: ActionKind,
         placements: tuple[TaskPlacement, ...],
-        assignment: Assignment,
+        runs: tuple[int, float] | None,
         depends_on: tuple[str, ...],
         beneficiaries: tuple[str, ...],
         not_before: float | None,
@@ -126,9 +133,6 @@ class PlanWriter:
             and last.beneficiaries == beneficiaries
         ):
             return last
-        runs = self._as_held(j) if placements else None
-        if j in assignment.placed:
-            runs = _runs(self._instance, j, assignment.placed[j])
         action = self._last[j] = self._write(j, kind, placements, runs, depends_on, beneficiaries, not_before)
         return action
 
@@ -258,13 +262,26 @@ def _gains(job: Job, kind: ActionKind, after: Sequence[TaskPlacement]) -> bool:
     return kind in (ActionKind.PLACE, ActionKind.MIGRATE)
 
 
-def _runs(instance: Instance, j: int, placed: Placed) -> tuple[int, float]:
-    """Scope and throughput of a job at a new place."""
-    nodes = [node for node, _ in placed.spots]
-    scope = narrowest(instance.nodes, nodes)
-    throughput = float(instance.throughput_at[placed.option, scope])
-    if not math.isnan(throughput):
-        return scope, throughput
+def _runs(instance: Instance, placed: Mapping[int, Placed]) -> dict[int, tuple[int, float]]:
+    """Scope and throughput of all jobs with new places."""
+    if not placed:
+        return {}
+    there = list(placed.values())
+    sizes = np.array([len(each.spots) for each in there], dtype=np.int64)
+    nodes = np.array([node for each in there for node, _ in each.spots], dtype=np.int64)
+    scope = narrowest_of(instance.nodes, nodes, np.cumsum(sizes) - sizes)
+    option = np.array([each.option for each in there], dtype=np.int64)
+    throughput = instance.throughput_at[option, scope]
+    found = dict(zip(placed, zip(scope.tolist(), throughput.tolist(), strict=True), strict=True))
+    jobs = list(placed)
+    for i in np.flatnonzero(np.isnan(throughput)).tolist():
+        at = int(scope[i])
+        found[jobs[i]] = at, _throughput(instance, jobs[i], there[i], at)
+    return found
+
+
+def _throughput(instance: Instance, j: int, placed: Placed, scope: int) -> float:
+    """That of a job whose option leaves open on which type it runs."""
     job = instance.jobs[j]
     groups = [group.name for group in job.component.task_groups]
     counts = dict(zip(groups, instance.option_at(placed.option).counts, strict=True))
@@ -274,7 +291,7 @@ def _runs(instance: Instance, j: int, placed: Placed) -> tuple[int, float]:
         for group, count in zip(groups, tasks, strict=True)
         if count
     }
-    return scope, speed_at(job, counts, types, scope, instance.speeds)[1]
+    return speed_at(job, counts, types, scope, instance.speeds)[1]
 
 
 def _read(instance: Instance, job: Job, placements: Sequence[TaskPlacement]) -> tuple[Precondition, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping
 
 from gangplan.domain.job import DeviceShare, TaskPlacement
 from gangplan.model.instance.instance import Instance
-from gangplan.model.instance.sites import pins_devices
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.twins import twin_maker
 
@@ -30,13 +29,13 @@ class Placements:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self.present: dict[int, tuple[TaskPlacement, ...]] = {
-            j: tuple(sorted(job.running.placements, key=placement_key))
+            j: _in_order(job.running.placements)
             for j, job in enumerate(instance.jobs)
             if job.running is not None
         }
         for j, claim in instance.placements.items():
             if j not in self.present:
-                self.present[j] = tuple(sorted(claim, key=placement_key))
+                self.present[j] = _in_order(claim)
         self._pinned: dict[int, list[tuple[int, TaskPlacement]]] = defaultdict(list)
         for j, placements in self.present.items():
             for placement in placements:
@@ -44,6 +43,7 @@ class Placements:
                 if n is not None and placement.devices:
                     self._pinned[n].append((j, placement))
         self._usable: dict[int, frozenset[int]] = {}
+        self._exact: list[bool] = instance.nodes.exact.tolist()
 
     def after(self, assignment: Assignment) -> Places:
         """Where every job that then runs ends up, with device indices on the nodes that pin them."""
@@ -74,7 +74,7 @@ class Placements:
                 wanted = count * group.devices_per_task
                 if group.device_share is not None:
                     devices, shares = (placed.device,), (group.device_share,)
-                elif wanted and pins_devices(node):
+                elif wanted and self._exact[n]:
                     here = free.get(n)
                     if here is None:
                         here = free[n] = self._free_on(n, kept)
@@ -91,7 +91,7 @@ class Placements:
         leaving: set[int] = set()
         for j, placement in self._pinned.get(n, ()):
             (held if j in kept else leaving).update(placement.devices)
-        return _Free(set(self._usable[n] - held), leaving)
+        return _Free(self._usable[n] - held, leaving)
 
     def _own(self, j: int, n: int, group: str) -> tuple[int, ...]:
         """The devices that the group has there now."""
@@ -111,21 +111,27 @@ class _Free:
 
     __slots__ = ("_devices", "_leaving")
 
-    def __init__(self, devices: set[int], leaving: set[int]) -> None:
-        self._devices, self._leaving = devices, leaving
+    def __init__(self, devices: Collection[int], leaving: set[int]) -> None:
+        self._devices, self._leaving = sorted(devices), leaving
 
     def keep_from(self, device: int) -> None:
         """Leave a device to those who take parts of it."""
-        self._devices.discard(device)
+        if device in self._devices:
+            self._devices.remove(device)
 
     def take(self, wanted: int, own: tuple[int, ...]) -> tuple[int, ...]:
         if own or self._leaving:
             ranked = sorted(self._devices, key=lambda d: (d not in own, d in self._leaving, d))
             taken = tuple(sorted(ranked[:wanted]))
+            self._devices = [device for device in self._devices if device not in taken]
         else:
-            taken = tuple(sorted(self._devices)[:wanted])
-        self._devices.difference_update(taken)
+            taken = tuple(self._devices[:wanted])
+            del self._devices[:wanted]
         return taken
+
+
+def _in_order(placements: tuple[TaskPlacement, ...]) -> tuple[TaskPlacement, ...]:
+    return placements if len(placements) == 1 else tuple(sorted(placements, key=placement_key))
 
 
 def placement_key(placement: TaskPlacement) -> tuple[str, str]:
