@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -38,10 +39,15 @@ class Entitlement:
         self._children: dict[str | None, list[Queue]] = defaultdict(list)
         for queue in sorted(round_.queues, key=lambda queue: queue.name):
             self._children[queue.parent].append(queue)
-        self._members: dict[str | None, list[int]] = defaultdict(list)
-        for j in np.flatnonzero(base).tolist():
-            self._members[jobs[j].queue].append(j)
         self._shares: FloatArray | None = None
+
+    @cached_property
+    def _members(self) -> dict[str | None, list[int]]:
+        """Who contends in each queue, ascending."""
+        found: dict[str | None, list[int]] = defaultdict(list)
+        for j in np.flatnonzero(self._base).tolist():
+            found[self._jobs[j].queue].append(j)
+        return found
 
     def shares(self) -> FloatArray:
         """The fraction of the cluster that each job is owed, shape (jobs,); they add up to 1."""

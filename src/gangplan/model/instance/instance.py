@@ -24,7 +24,7 @@ from gangplan.model.instance.claimed import claimed
 from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.gates import as_they_may, gated
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
-from gangplan.model.instance.kinds import Kinds, build_kinds
+from gangplan.model.instance.kinds import build_kinds
 from gangplan.model.instance.limits import Limits, build_limits
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
@@ -32,6 +32,7 @@ from gangplan.model.instance.pricing import Pricing
 from gangplan.model.instance.promises import over_run_limit, promised
 from gangplan.model.instance.shapes import ShapeTable, build_shapes
 from gangplan.model.instance.sites import (
+    CPU_ONLY,
     NO_DOMAIN,
     Nodes,
     Pools,
@@ -215,7 +216,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     waits[[job_index[name] for name in closed if jobs[job_index[name]].running is None]] = True
     contending = float(base[~waits].sum())
     shares = base / contending if contending else base
-    fleet = _fleet(nodes)
+    fleet = _fleet(empty)
     site = kept.alike("site", _site(round_, nodes, limits), eq)
     shapes = build_shapes(kinds, speeds, site, shares, fleet, kept)
     entitlement = Entitlement(round_, jobs, np.where(waits, 0.0, base), speeds, fleet)
@@ -239,11 +240,13 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
-    pools = build_pools(
-        nodes,
-        kinds.labels,
-        _split_nodes(nodes, blocks, kinds, shapes.options, len(option), _rooted(jobs, classes, now_placed)),
-    )
+    pools = build_pools(nodes, kinds.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
+    fits = _block_pools(blocks, pools, nodes, kinds.groups)
+    rooted = _rooted(jobs, classes, now_placed)
+    split = _split_nodes(nodes, blocks, pools, fits, shapes.options, len(option), rooted)
+    if split.any():
+        pools = build_pools(nodes, kinds.labels, split)
+        fits = _block_pools(blocks, pools, nodes, kinds.groups)
     size = np.array([len(c.jobs) for c in classes], dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
     class_of_job[[j for c in classes for j in c.jobs]] = np.repeat(np.arange(len(classes)), size)
@@ -277,7 +280,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         blocks=tuple(blocks),
         block_index={block: b for b, block in enumerate(blocks)},
         filters=kinds.groups,
-        block_pools=_block_pools(blocks, pools, nodes, kinds.groups),
+        block_pools=fits,
         limits=limits,
         weight=weights.weight,
         tiers=tier_weights(round_.policy, [jobs[job_class.jobs[0]] for job_class in classes]),
@@ -305,12 +308,11 @@ def _site(round_: Round, nodes: Nodes, limits: Limits) -> Site:
 
 
 def _fleet(nodes: Nodes) -> dict[int, int]:
-    """Usable devices of each type in the whole cluster (C_t of decision 11)."""
-    fleet: dict[int, int] = defaultdict(int)
-    for i, node in enumerate(nodes.nodes):
-        if nodes.type_of[i] >= 0:
-            fleet[int(nodes.type_of[i])] += node.usable_device_count
-    return fleet
+    """Usable devices of each type in the whole cluster (C_t of decision 11); ``nodes`` hold nothing yet."""
+    found = np.zeros(int(nodes.type_of.max(initial=CPU_ONLY)) + 1, dtype=np.int64)
+    some = nodes.type_of != CPU_ONLY
+    np.add.at(found, nodes.type_of[some], nodes.capacity[some, 0] // nodes.parts)
+    return dict(enumerate(found.tolist()))
 
 
 def _members(
@@ -445,7 +447,8 @@ def _block_key(block: Block) -> tuple[object, ...]:
 def _split_nodes(
     nodes: Nodes,
     blocks: Sequence[Block],
-    kinds: Kinds,
+    coarse: Pools,
+    fits: IntArray,
     distinct: Sequence[Option],
     options: int,
     rooted: Sequence[Collection[int]],
@@ -456,11 +459,11 @@ def _split_nodes(
     memory can bind before devices do (decision 28), and no gang must keep off a single node. Other pools are
     split while they are small. The nodes of a job that may be resized but not moved must be told apart, too
     (decision 18): its next nodes are those it has, or some of them.
+
+    ``coarse`` are the pools with no node split, and ``fits`` the copies of each block on one node of them.
     """
     node_scope = nodes.domain_at.shape[1] - 1
     spread = {d.block for option in distinct if node_scope in option.apart for d in option.demands}
-    coarse = build_pools(nodes, kinds.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
-    fits = _block_pools(blocks, coarse, nodes, kinds.groups)
     split = np.zeros(len(nodes.nodes), dtype=np.bool_)
     extra = (fits > 0).sum(axis=0) * (coarse.size - 1)
     crowded = np.flatnonzero(~_countable_pools(blocks, coarse, fits, spread, nodes.parts) & (coarse.size > 1))

@@ -43,13 +43,14 @@ def present(round_: Round, before: Kept | None = None) -> Present:
     drained = frozenset(
         name for name, node in nodes.items() if node.drain_time is not None and node.drain_time <= round_.now
     )
+    sound = frozenset(name for name, node in nodes.items() if _is_sound(node, drained))
     forced: dict[str, ForcedReason] = {}
     kept: dict[str, Job] = {}
     running = [job for job in round_.jobs if job.running is not None]
     lost = before.each(
         "lost",
         running,
-        lambda job: _lost(job, nodes, drained),
+        lambda job: _lost(job, nodes, drained, sound),
         beside=(drained,),
         among=nodes,
         looks_up=_nodes_of,
@@ -75,23 +76,37 @@ def _nodes_of(job: Job) -> list[str]:
     return [] if job.running is None else [placement.node for placement in job.running.placements]
 
 
-def _lost(job: Job, nodes: Mapping[str, Node], drained: Collection[str]) -> ForcedReason | None:
+def _lost(
+    job: Job, nodes: Mapping[str, Node], drained: Collection[str], sound: Collection[str]
+) -> ForcedReason | None:
     """The gravest reason why a running job cannot stay, in the order in which they are declared.
 
-    Idleness, the last of them, is left out: it hangs on the time.
+    Idleness, the last of them, is left out: it hangs on the time. Nodes that are ``sound`` give no reason.
     """
     assert job.running is not None
     groups = {group.name: group for group in job.component.task_groups}
     found = {
         reason
         for placement in job.running.placements
+        if placement.node not in sound
         for reason in _reasons(placement, nodes.get(placement.node), groups.get(placement.group), drained)
     }
     if found:
         return next(reason for reason in ForcedReason if reason in found)
-    if _gang_broken(job, nodes):
+    if _gang_broken(job, groups, nodes):
         return ForcedReason.GANG_BROKEN
     return ForcedReason.STOPPING if job.running.stopping else None
+
+
+def _is_sound(node: Node, drained: Collection[str]) -> bool:
+    """Whether nothing of a node can force off who runs there."""
+    return (
+        node.health is not NodeHealth.UNHEALTHY
+        and node.name not in drained
+        and not node.taints
+        and not node.unhealthy_devices
+        and not node.used_by_others.devices
+    )
 
 
 def _reasons(
@@ -116,11 +131,11 @@ def _reasons(
         yield ForcedReason.DEVICE_LOST_TO_OTHERS
 
 
-def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
+def _gang_broken(job: Job, groups: Mapping[str, TaskGroup], nodes: Mapping[str, Node]) -> bool:
+    """Whether a running job, all of whose nodes exist, does not hold what its groups may hold."""
     assert job.running is not None
-    groups = {group.name: group for group in job.component.task_groups}
-    tasks: dict[str, int] = defaultdict(int)
-    types: dict[str, set[str | None]] = defaultdict(set)
+    tasks = dict.fromkeys(groups, 0)
+    types: dict[str, str] = {}
     for placement in job.running.placements:
         group = groups.get(placement.group)
         if group is None:
@@ -133,13 +148,10 @@ def _gang_broken(job: Job, nodes: Mapping[str, Node]) -> bool:
         if not _as_asked(placement, group, node):
             return True
         if group.devices_per_task:
-            types[group.name].add(node.accelerator_type)
-    return any(
-        tasks[group.name] not in group.allowed_counts
-        or len(types[group.name]) > 1
-        or None in types[group.name]
-        for group in groups.values()
-    )
+            kind = node.accelerator_type
+            if kind is None or types.setdefault(group.name, kind) != kind:
+                return True
+    return any(tasks[group.name] not in group.allowed_counts for group in groups.values())
 
 
 def _as_asked(placement: TaskPlacement, group: TaskGroup, node: Node) -> bool:

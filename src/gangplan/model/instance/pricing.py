@@ -184,6 +184,9 @@ class Pricing:
         lost = self._deadlines.lost(classes, throughput, delay)
         total = np.zeros(len(classes), dtype=np.float64)
         for term in terms():
-            worth = term.weight(self._round) * term.coefficients(table)
+            weight = term.weight(self._round)
+            if not weight:
+                continue
+            worth = weight * term.coefficients(table)
             total += worth if term.SPREAD_OVER_HORIZON else np.where(lost, 0.0, worth)
         return total

@@ -31,6 +31,9 @@ from gangplan.model.instance.options import (
 from gangplan.model.instance.sites import CPU_ONLY
 from gangplan.model.instance.throughput import Speeds
 from gangplan.model.program import BoolArray, FloatArray, IntArray
+from gangplan.twins import twin_maker
+
+_option = twin_maker(Option)
 
 _Entries = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]
 """Row, option, relative throughput and throughput, one entry per kept option of every row; and the throughput
@@ -444,7 +447,17 @@ class _Register:
         number = self._index.setdefault(key, len(self._options))
         if number == len(self._options):
             scopes = tuple([s for s in range(mask.bit_length()) if mask >> s & 1])
-            self._options.append(replace(option, demands=demands, apart=scopes))
+            self._options.append(
+                _option(
+                    option.counts,
+                    option.scope,
+                    demands,
+                    option.devices,
+                    option.devices_by_type,
+                    option.wider_than_preferred,
+                    scopes,
+                )
+            )
         return number
 
 
