@@ -10,14 +10,18 @@ and what the running jobs that are not forced off hold now.
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from gangplan.domain.cluster import DeviceReporting
 from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.model.formulation.layout import blocks_in
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.sites import DIMENSIONS, Vector
-from gangplan.model.verifier.reading import unplanned
+from gangplan.model.verifier.reading import going_on
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -26,9 +30,11 @@ if TYPE_CHECKING:
     from gangplan.domain.job import DeviceShare, TaskGroup
     from gangplan.model.formulation.layout import Layout, Room
     from gangplan.model.program import IntArray
+    from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Starts
 
 NAME = "capacity"
 RULES = (
@@ -40,6 +46,10 @@ RULES = (
     "capacity.cpu",
     "capacity.memory",
 )
+
+
+_SANE = 4096
+"""No node has a device of such an index."""
 
 
 class Use:
@@ -62,17 +72,17 @@ _NONE = Use()
 
 def violations(reading: Reading) -> list[Violation]:
     """Nodes that hold more than they may, and devices that are wrong, unusable or held twice."""
-    found = reading.judged(_indices)
+    found = reading.judged(_indices, _sound)
     final = reading.once(final_use)
     for node in sorted(final):
         found += _totals(node, final[node], reading)
     return found + _shared(reading, final)
 
 
-def going_on(facts: RoundFacts) -> dict[str, Use]:
+def present_use(facts: RoundFacts) -> dict[str, Use]:
     """By node: what the running jobs that are not forced off hold now."""
     use: dict[str, Use] = {}
-    for change in facts.once(unplanned).values():
+    for change in facts.once(going_on).values():
         if change.before and change.forced is None:
             add_use(use, change, change.before, facts.nodes)
     return use
@@ -84,15 +94,34 @@ def final_use(reading: Reading) -> dict[str, Use]:
     What goes on there now, less what of that changes, and with what it changes to: the sum over all jobs of
     what they hold afterwards.
     """
-    present = reading.facts.once(going_on)
+    present, starts = reading.facts.once(present_use), reading.starts
     touched = {node for change in reading.changed.values() for _, node in change.started}
+    where = np.unique(starts.node) if starts is not None else np.zeros(0, dtype=np.int64)
+    if starts is not None:
+        touched |= {starts.columns.node_names[node] for node in where.tolist()}
     final = {node: present[node].copy() if node in present else Use() for node in touched}
+    if starts is not None:
+        _add_starts(final, starts, where)
     for change in reading.changed.values():
         if change.before and change.forced is None:
             add_use(final, change, change.before, final, -1)
         if change.after:
             add_use(final, change, change.after, final)
     return final
+
+
+def _add_starts(use: dict[str, Use], starts: Starts, where: IntArray) -> None:
+    """Add what plain starts take; ``where``: the nodes of them, in order."""
+    columns = starts.columns
+    sums = np.zeros((3, len(where)), dtype=np.int64)
+    row = np.searchsorted(where, starts.node)
+    for own, per_task in zip(sums, (columns.cpu, columns.memory, columns.devices), strict=True):
+        np.add.at(own, row, starts.taken(per_task))
+    for node, cpu, memory, devices in zip(where.tolist(), *sums.tolist(), strict=True):
+        here = use[columns.node_names[node]]
+        here.cpu_milli += cpu
+        here.memory_bytes += memory
+        here.devices += devices
 
 
 def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
@@ -102,7 +131,12 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
         return []
     holders: dict[str, list[tuple[str, frozenset[int], int]]] = {}
     fresh: dict[str, set[int]] = {}
-    for name, change in reading.changed.items():
+    changing = dict(reading.changed)
+    if reading.starts is not None:
+        index = reading.starts.columns.node_index
+        on_them = np.isin(reading.starts.node, [index[node] for node in crowded])
+        changing.update((change.job.name, change) for change in reading.started(on_them))
+    for name, change in changing.items():
         for key, held in change.after.items():
             if held.devices and key[1] in crowded:
                 each = milli_of_each(change.groups[key[0]])
@@ -126,24 +160,70 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
 
 
 def _held_twice(reading: Reading, touched: Container[str]) -> set[str]:
-    """Those of the nodes on which more devices are held than there are different ones, by whomever."""
-    different: dict[str, set[int]] = {}
-    held_there: dict[str, int] = {}
+    """Those of the nodes on which more devices are held than there are different ones, by whomever.
+
+    Nodes with a device whose index is no sane one are among them.
+    """
+    bits: dict[str, int] = {}
+    number: dict[str, int] = {}
+    odd: set[str] = set()
+    if reading.starts is not None:
+        bits, number = _listed(reading.starts)
+    known = reading.facts.once(_known_bits)
     for change in reading.changed.values():
         for (_, node), held in change.after.items():
             if held.devices and node in touched:
-                if node in different:
-                    different[node].update(held.devices)
-                    held_there[node] += len(held.devices)
+                theirs = known.get(held.devices)
+                if theirs is None:
+                    theirs = known[held.devices] = _bits(held.devices)
+                if theirs < 0:
+                    odd.add(node)
                 else:
-                    different[node], held_there[node] = set(held.devices), len(held.devices)
-    pinned = reading.facts.once(_pinned)
-    for node, seen in different.items():
-        for name, devices, _ in pinned.get(node, ()):
-            if name not in reading.changed:
-                seen.update(devices)
-                held_there[node] += len(devices)
-    return {node for node, seen in different.items() if len(seen) != held_there[node]}
+                    bits[node] = bits.get(node, 0) | theirs
+                    number[node] = number.get(node, 0) + len(held.devices)
+    pinned, together = reading.facts.once(_pinned), reading.facts.once(_pinned_together)
+    disturbed = {node for change in reading.changed.values() for _, node in change.before}
+    for node in bits:
+        if node in disturbed:
+            for name, devices, _ in pinned.get(node, ()):
+                if name not in reading.changed:
+                    bits[node] |= _bits(devices)
+                    number[node] += len(devices)
+        elif node in together:
+            theirs, count = together[node]
+            bits[node] |= theirs
+            number[node] += count
+    return odd | {node for node, each in bits.items() if each.bit_count() != number[node]}
+
+
+def _listed(starts: Starts) -> tuple[dict[str, int], dict[str, int]]:
+    """Bits of the devices that plain starts list on each node, and how many they list."""
+    where, row = np.unique(starts.node, return_inverse=True)
+    bits, number = np.zeros(len(where), dtype=np.int64), np.zeros(len(where), dtype=np.int64)
+    np.bitwise_or.at(bits, row, starts.bits)
+    np.add.at(number, row, starts.listed)
+    there = [starts.columns.node_names[node] for node in where.tolist()]
+    return dict(zip(there, bits.tolist(), strict=True)), dict(zip(there, number.tolist(), strict=True))
+
+
+def _bits(devices: frozenset[int]) -> int:
+    """One bit for each device; -1 when an index is no sane one."""
+    if not all(0 <= device < _SANE for device in devices):
+        return -1
+    return sum(1 << device for device in devices)
+
+
+def _known_bits(facts: RoundFacts) -> dict[frozenset[int], int]:
+    """Bits of devices, filled by :func:`_held_twice`."""
+    return {}
+
+
+def _pinned_together(facts: RoundFacts) -> dict[str, tuple[int, int]]:
+    """Bits and number by node of the devices that running jobs hold which are not forced off."""
+    return {
+        node: (reduce(or_, [_bits(devices) for _, devices, _ in there]), sum(len(d) for _, d, _ in there))
+        for node, there in facts.once(_pinned).items()
+    }
 
 
 def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int], int]]]:
@@ -152,7 +232,7 @@ def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int], int]
     With them, the thousandths of each.
     """
     found: dict[str, list[tuple[str, frozenset[int], int]]] = {}
-    for name, change in facts.once(unplanned).items():
+    for name, change in facts.once(going_on).items():
         for (group, node), held in change.after.items():
             if held.devices:
                 each = milli_of_each(change.groups[group])
@@ -192,7 +272,7 @@ def limits(name: str, facts: RoundFacts) -> tuple[tuple[str, int, int, int], ...
     """(dimension, limit, present use, what is allowed) of each dimension that is counted on a node."""
     known = facts.once(_known_limits)
     if name not in known:
-        node, present = facts.nodes[name], facts.once(going_on).get(name, _NONE)
+        node, present = facts.nodes[name], facts.once(present_use).get(name, _NONE)
         usable = node.usable_resources
         rows = [
             ("cpu", usable.cpu_milli, present.cpu_milli),
@@ -229,6 +309,16 @@ def _totals(node: str, final: Use, reading: Reading) -> list[Violation]:
             message = f"{node} would hold {held} of {limit} {dimension} ({now} now)"
             found.append(Violation(f"capacity.{dimension}", "", node, "", message))
     return found
+
+
+def _sound(starts: Starts, facts: RoundFacts) -> Bools:
+    """Starts with as many devices as they take, all of them usable, or with none where they only count."""
+    del facts
+    columns, exact = starts.columns, starts.columns.exact[starts.node]
+    wanted = np.where(exact, starts.taken(columns.devices), 0)
+    usable = ~exact | ((starts.bits & ~columns.usable[starts.node]) == 0)
+    sound: Bools = (starts.listed == wanted) & usable
+    return sound
 
 
 def _indices(change: Change, facts: RoundFacts) -> list[Violation]:

@@ -17,8 +17,10 @@ from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
+    from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Starts
 
 NAME = "eligibility"
 RULES = (
@@ -35,7 +37,16 @@ RULES = (
 
 def violations(reading: Reading) -> list[Violation]:
     """New tasks on nodes that do not take them, and gangs that have no throughput where they go."""
-    return reading.judged(_judge)
+    return reading.judged(_judge, _sound)
+
+
+def _sound(starts: Starts, facts: RoundFacts) -> Bools:
+    """Starts on open nodes without taints, of a type that is allowed, at a pace, that select no labels."""
+    del facts
+    columns = starts.columns
+    typed = columns.allowed_types[columns.types[starts.job], columns.type_of[starts.node]]
+    sound: Bools = typed & columns.open[starts.node] & ~columns.selecting[starts.job]
+    return sound & (starts.relative > 0.0)
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

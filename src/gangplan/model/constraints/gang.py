@@ -12,14 +12,16 @@ import numpy as np
 
 from gangplan.model.formulation.layout import ROOT, Flow, flow_of, is_direct
 from gangplan.model.formulation.rows import INFINITY, Rows
-from gangplan.model.verifier.reading import unplanned
+from gangplan.model.verifier.reading import going_on
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.model.formulation.layout import Layout
     from gangplan.model.program import IntArray
+    from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Starts
 
 NAME = "gang"
 RULES = ("gang.incomplete", "gang.count", "gang.mixed-types")
@@ -27,16 +29,23 @@ RULES = ("gang.incomplete", "gang.count", "gang.mixed-types")
 
 def violations(reading: Reading) -> list[Violation]:
     """Gangs that run in part, at a wrong count, or with a group on several accelerator types."""
-    found = reading.judged(_judge)
+    found = reading.judged(_judge, _sound)
     for name in reading.facts.once(_broken_now):
         if name not in reading.changed:
             found += _judge(reading.changes[name], reading.facts)
     return found
 
 
+def _sound(starts: Starts, facts: RoundFacts) -> Bools:
+    """Starts with an allowed number of tasks; they have one group, on one node."""
+    del facts
+    found: Bools = starts.columns.allowed_counts[starts.columns.counts[starts.job], starts.tasks]
+    return found
+
+
 def _broken_now(facts: RoundFacts) -> list[str]:
     """Running jobs that would break a rule of this family if they were kept; they should be forced off."""
-    return [name for name, change in facts.once(unplanned).items() if change.after and _judge(change, facts)]
+    return [name for name, change in facts.once(going_on).items() if change.after and _judge(change, facts)]
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

@@ -16,8 +16,10 @@ from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
+    from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Starts
 
 NAME = "gate"
 RULES = ("gate.idle", "gate.held", "gate.not-before", "gate.after-jobs", "gate.run-limit")
@@ -26,7 +28,13 @@ _STARTS = (Status.STARTED, Status.MOVED, Status.RESIZED)
 
 def violations(reading: Reading) -> list[Violation]:
     """Jobs that are started behind their gate."""
-    return reading.judged(_judge) if reading.facts.gates else []
+    return reading.judged(_judge, _sound) if reading.facts.gates else []
+
+
+def _sound(starts: Starts, facts: RoundFacts) -> Bools:
+    """Starts of jobs without a gate."""
+    del facts
+    return ~starts.columns.gated[starts.job]
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

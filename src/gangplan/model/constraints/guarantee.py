@@ -16,6 +16,7 @@ import numpy as np
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.guarantees import build_guarantees
 from gangplan.model.verifier.guarantees import held_by_guaranteed, met
+from gangplan.model.verifier.reading import OutcomesByJob
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def violations(reading: Reading) -> list[Violation]:
     floors = reading.plan.guarantee_floors
     if not floors:
         return []
-    outcomes = {name: change.outcome for name, change in reading.changes.items()}
-    have = met(reading.round, held_by_guaranteed(reading.round, outcomes))
+    have = met(reading.round, held_by_guaranteed(reading.round, OutcomesByJob(reading.changes)))
     found = []
     for queue, floor in sorted(floors.items()):
         if have.get(queue, 0.0) < floor - TOLERANCE:

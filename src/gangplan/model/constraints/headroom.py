@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import NodeHealth
-from gangplan.model.verifier.reading import unplanned
+from gangplan.model.verifier.reading import going_on
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def violations(reading: Reading) -> list[Violation]:
         return []
     now, most = facts.once(_now), facts.once(left_to_others)
     after = dict(now)
-    for change in reading.changed.values():
+    for change in reading.every_change.values():
         if change.job.interactive is not None:
             continue
         if change.before and change.forced is None:
@@ -56,7 +56,7 @@ def violations(reading: Reading) -> list[Violation]:
 def _now(facts: RoundFacts) -> dict[str, int]:
     """Thousandths of devices by type that others than interactive jobs hold, and go on with."""
     held: dict[str, int] = {}
-    for change in facts.once(unplanned).values():
+    for change in facts.once(going_on).values():
         if change.job.interactive is None and change.before and change.forced is None:
             _count(held, change, change.before, facts, 1)
     return held
@@ -74,7 +74,7 @@ def left_to_others(facts: RoundFacts) -> dict[str, int]:
         shut = {node.name for node in mine if not _takes_tasks(node, facts.round.now)}
         held = sum(
             part.tasks * change.groups[group].device_milli
-            for change in facts.once(unplanned).values()
+            for change in facts.once(going_on).values()
             if change.job.interactive is None and change.before and change.forced is None
             for (group, node), part in change.before.items()
             if node in shut and group in change.groups

@@ -21,6 +21,8 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.domain.plan import Action, ActionKind, ForcedReason
 from gangplan.model.constraints.capacity import Use, add_use, amount, final_use, limits, milli_of_each
@@ -50,9 +52,11 @@ def violations(reading: Reading) -> list[Violation]:
     for action in reading.plan.actions:
         actions.setdefault(action.id, action)
     found: list[Violation] = []
+    unique = len(actions) == len(reading.plan.actions)
     for action in reading.plan.actions:
-        found += _dependencies(action, actions)
-        found += _notice(action, actions, reading)
+        if action.depends_on or not unique or action.job in reading.changed:  # all others give no notice
+            found += _dependencies(action, actions)
+            found += _notice(action, actions, reading)
     # Where nothing stops, no step holds more than the end does.
     stopping = {node for change in reading.changed.values() for _, node in change.stopped}
     awaited: dict[str, set[str]] = {}
@@ -60,10 +64,23 @@ def violations(reading: Reading) -> list[Violation]:
         if change.action is not None and any(node in stopping for _, node in change.started):
             stops = {actions[key].job for key in change.action.depends_on if key in actions}
             awaited[name] = stops | {name}
+    for change in _starting_on(stopping, reading):
+        assert change.action is not None
+        stops = {actions[key].job for key in change.action.depends_on if key in actions}
+        awaited[change.job.name] = stops | {change.job.name}
     if awaited:
         found += _devices(reading, awaited)
         found += _amounts(reading, awaited, stopping)
     return found
+
+
+def _starting_on(nodes: set[str], reading: Reading) -> list[Change]:
+    """Plain starts on some of ``nodes``."""
+    starts = reading.starts
+    if starts is None or not nodes:
+        return []
+    where = [starts.columns.node_index[node] for node in nodes if node in starts.columns.node_index]
+    return reading.started(np.isin(starts.node, where))
 
 
 def _dependencies(action: Action, actions: Mapping[str, Action]) -> list[Violation]:
@@ -159,7 +176,9 @@ def _amounts(reading: Reading, awaited: Mapping[str, set[str]], stopping: set[st
     takes: dict[str, dict[str, Use]] = {}
     gives: dict[str, dict[str, Use]] = {}
     forced: dict[str, Use] = {}
-    for name, change in reading.changed.items():
+    changing = dict(reading.changed)
+    changing.update((change.job.name, change) for change in _starting_on(both, reading))
+    for name, change in changing.items():
         for holding, uses in ((change.started, takes), (change.stopped, gives)):
             if not any(node in both for _, node in holding):
                 continue

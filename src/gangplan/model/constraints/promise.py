@@ -31,6 +31,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gangplan.domain.job import Running
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.model.constraints import eligibility, gang, topology
@@ -42,8 +44,10 @@ from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.domain.job import Job
+    from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Starts
 
 NAME = "promise"
 RULES = ("promise.delayed", "promise.malformed", "promise.not-kept")
@@ -78,7 +82,13 @@ def violations(reading: Reading) -> list[Violation]:
 
 def delays(reading: Reading) -> list[Violation]:
     """Starts on promised nodes of those who may still be there when the promise is due."""
-    return reading.judged(_judge) if reading.facts.promises else []
+    return reading.judged(_judge, _sound) if reading.facts.promises else []
+
+
+def _sound(starts: Starts, facts: RoundFacts) -> Bools:
+    """Starts on nodes that are not promised."""
+    promised = [starts.columns.node_index.get(node, -1) for node in facts.once(_nodes)]
+    return ~np.isin(starts.node, promised)
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

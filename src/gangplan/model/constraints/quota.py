@@ -15,7 +15,7 @@ import numpy as np
 
 from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.model.formulation.rows import Rows
-from gangplan.model.verifier.reading import unplanned
+from gangplan.model.verifier.reading import going_on
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Starts
 
 NAME = "quota"
 RULES = ("quota.device-limit", "quota.device-limit-by-type")
@@ -59,7 +60,7 @@ def violations(reading: Reading) -> list[Violation]:
 def present_use(facts: RoundFacts) -> Held:
     """What the running jobs that are not forced off hold now."""
     own: Own = {}
-    for change in facts.once(unplanned).values():
+    for change in facts.once(going_on).values():
         if change.before and change.forced is None:
             _add(own, change, change.before, facts)
     return _summed({}, own, facts)
@@ -73,6 +74,8 @@ def final_use(reading: Reading) -> Held:
             _add(own, change, change.before, reading.facts, -1)
         if change.after:
             _add(own, change, change.after, reading.facts)
+    if reading.starts is not None:
+        _add_starts(own, reading.starts, reading.facts)
     return _summed(reading.facts.once(present_use), own, reading.facts)
 
 
@@ -92,6 +95,21 @@ def _add(own: Own, change: Change, holding: Holding, facts: RoundFacts, sign: in
             if milli:
                 key = (change.job.queue, facts.nodes[node].accelerator_type if node in facts.nodes else None)
                 own[key] = own.get(key, 0) + milli
+
+
+def _add_starts(own: Own, starts: Starts, facts: RoundFacts) -> None:
+    """Add what plain starts take."""
+    columns, queues = starts.columns, facts.round.queues
+    queued = columns.queue[starts.job] >= 0
+    kinds = len(columns.kinds)
+    keys = (columns.queue[starts.job] * kinds + columns.kind_of[starts.node])[queued]
+    milli = starts.taken(columns.devices)[queued] * WHOLE_DEVICE
+    found, which = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(found), dtype=np.int64)
+    np.add.at(sums, which, milli)
+    for key, amount in zip(found.tolist(), sums.tolist(), strict=True):
+        where = (queues[key // kinds].name, columns.kinds[key % kinds])
+        own[where] = own.get(where, 0) + amount
 
 
 def _summed(held: Held, own: Own, facts: RoundFacts) -> Held:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.domain.plan import Action, ActionKind
+from gangplan.domain.topology import NODE
 from gangplan.model.formulation.rows import INFINITY, Rows
 from gangplan.model.terms import worth
 from gangplan.model.verifier.outcome import Status
@@ -22,8 +23,10 @@ from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.model.formulation.layout import Layout
+    from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Starts
 
 NAME = "structure"
 RULES = (
@@ -46,6 +49,8 @@ RULES = (
 )
 TOLERANCE = 1e-6
 """Relative (and absolute) slack of reported figures."""
+_SURE = 0.999
+"""Part of the slack within which rounding cannot matter."""
 
 _KINDS = {
     Status.KEPT: ActionKind.KEEP,
@@ -59,7 +64,61 @@ _KINDS = {
 def violations(reading: Reading) -> list[Violation]:
     """Actions that make no sense, and running jobs without one."""
     found = list(reading.malformed)
+    named = [action.job for action in reading.plan.actions]
+    ids = {action.id for action in reading.plan.actions}
+    acting = set(named)
+    if (
+        len(ids) == len(acting) == len(named)
+        and "" not in ids
+        and all(name in reading.changes for name in named)
+        and not any(action.kind is ActionKind.RESERVE for action in reading.plan.actions)
+    ):
+        found += _actions(reading)
+    else:
+        found += _one_by_one(reading)
+    found += [
+        Violation("structure.missing-action", name, message=f"{name} is running and has no action")
+        for name in reading.facts.once(_running)
+        if name not in acting or reading.changes[name].action is None
+    ]
+    return found
+
+
+def _actions(reading: Reading) -> list[Violation]:
+    """Actions that make no sense, where every one is for a job of its own."""
+    found: list[Violation] = []
     sound = reading.facts.once(_sound)
+    for changes in (reading.changed, reading.kept):
+        for name, change in changes.items():
+            if change.action is not None and sound.get(name) is not change:
+                wrong = _action(change.action, change, reading)
+                found += wrong
+                if not wrong:
+                    sound[name] = change
+    if reading.starts is not None:
+        for change in reading.started(~_sound_starts(reading.starts)):
+            assert change.action is not None
+            found += _action(change.action, change, reading)
+    return found
+
+
+def _sound_starts(starts: Starts) -> Bools:
+    """Starts that say of themselves what is so, and no more than their scope and throughput."""
+    plain = [
+        action.scope == NODE
+        and action.forced is None
+        and not action.cost_by_term
+        and not action.preconditions
+        for action in starts.actions
+    ]
+    said = np.array([action.throughput for action in starts.actions], dtype=np.float64)
+    slack = TOLERANCE * np.maximum(1.0, np.maximum(np.abs(said), np.abs(starts.throughput)))
+    return np.array(plain, dtype=np.bool_) & (np.abs(said - starts.throughput) <= slack * _SURE)
+
+
+def _one_by_one(reading: Reading) -> list[Violation]:
+    """Actions that make no sense, whatever they are for."""
+    found: list[Violation] = []
     ids: set[str] = set()
     jobs: set[str] = set()
     for action in reading.plan.actions:
@@ -77,17 +136,9 @@ def violations(reading: Reading) -> list[Violation]:
                 found.append(_on(action, "repeated-job", f"{name} has more than one action"))
             if action.placements or change.status is not Status.WAITING:
                 found.append(_on(action, "kind", f"{name} has RESERVE, but does not just wait"))
-        elif sound.get(name) is not change:
-            wrong = _action(action, change, reading)
-            found += wrong
-            if not wrong:
-                sound[name] = change
+        else:
+            found += _action(action, change, reading)
         jobs.add(name)
-    found += [
-        Violation("structure.missing-action", name, message=f"{name} is running and has no action")
-        for name in reading.facts.once(_running)
-        if reading.changes[name].action is None
-    ]
     return found
 
 
@@ -97,7 +148,7 @@ def _running(facts: RoundFacts) -> list[str]:
 
 
 def _sound(facts: RoundFacts) -> dict[str, Change]:
-    """The change of each job whose action was found sound last, filled by :func:`violations`.
+    """The change of each job whose action was found sound last, filled by :func:`_actions`.
 
     Whether an action is sound depends on it, on what it changes and on the round alone, and plans of one
     round share actions: the same action is read as the same change.

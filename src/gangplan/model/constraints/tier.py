@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.model.formulation.rows import Rows
+from gangplan.model.verifier.reading import OutcomesByJob
 from gangplan.model.verifier.tiers import served
 from gangplan.model.verifier.violation import Violation
 
@@ -29,8 +30,7 @@ def violations(reading: Reading) -> list[Violation]:
     floors = reading.plan.tier_floors
     if not floors:
         return []
-    outcomes = {name: change.outcome for name, change in reading.changes.items()}
-    counts = served(reading.round.policy, outcomes)
+    counts = served(reading.round.policy, OutcomesByJob(reading.changes))
     found = [
         Violation("tier.floor", message=f"{count:g} of {floor:g} promised to tier {tier} run")
         for tier, (count, floor) in enumerate(zip(counts, floors, strict=False))

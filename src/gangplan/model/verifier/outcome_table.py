@@ -49,7 +49,7 @@ class OutcomeTable:
         """Rows to which one of ``statuses`` is done."""
         found = np.zeros(len(self), dtype=np.bool_)
         for status in statuses:
-            found |= self.status == _STATUSES.index(status)
+            found |= self.status == code_of(status)
         return found
 
     @property
@@ -74,6 +74,11 @@ class OutcomeTable:
         return np.array(earned, dtype=np.float64)
 
 
+def code_of(status: Status) -> int:
+    """The number by which a table tells a status."""
+    return _STATUSES.index(status)
+
+
 def table_of(outcomes: Sequence[Outcome], facts: RoundFacts) -> OutcomeTable:
     """``outcomes``, of jobs of the round of ``facts``, as a table."""
     columns = facts.once(job_columns)
@@ -82,7 +87,7 @@ def table_of(outcomes: Sequence[Outcome], facts: RoundFacts) -> OutcomeTable:
         facts,
         columns,
         np.array([columns.index[one.job.name] for one in outcomes], dtype=np.int64),
-        np.array([_STATUSES.index(one.status) for one in outcomes], dtype=np.int64),
+        np.array([code_of(one.status) for one in outcomes], dtype=np.int64),
         np.array([not one.forced for one in outcomes], dtype=np.bool_),
         np.array([ranks[one.scope] if one.scope else -1 for one in outcomes], dtype=np.int64),
         np.array([one.relative_throughput for one in outcomes], dtype=np.float64),

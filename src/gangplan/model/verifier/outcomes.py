@@ -6,7 +6,7 @@ from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.outcome import Outcome
-from gangplan.model.verifier.reading import read_plan
+from gangplan.model.verifier.reading import OutcomesByJob, read_plan
 
 
 def outcomes(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> dict[str, Outcome]:
@@ -18,4 +18,4 @@ def outcomes(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> dict
         facts: ``round_facts(round_)``, when it is at hand.
     """
     reading = read_plan(plan, facts or round_facts(round_))
-    return {name: change.outcome for name, change in reading.changes.items()}
+    return dict(OutcomesByJob(reading.changes))

@@ -5,27 +5,35 @@ from where the structure family reports it. What a plan *does* to a job is deriv
 before and after, never from the kind that the action claims.
 
 A round is large and a plan changes little of it, so a plan is read as a difference: :func:`unplanned` says
-once a round what each job does when no action names it, and only jobs with an action are looked at again.
+what each job does when no action names it, and only jobs with an action are looked at again. Of those, plain
+starts are read as columns where there are many (:mod:`gangplan.model.verifier.starts`); what one of them is
+to its job is put together when somebody asks for it.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from gangplan.domain.cluster import Node
 from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
+from gangplan.model.verifier.columns import Bools, job_columns
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.holding import NOTHING, Held, Holding, counts, holding, minus, within
 from gangplan.model.verifier.outcome import Outcome, Status
+from gangplan.model.verifier.starts import Row, Starts, known_bits, row_of, start_columns, starts_of
 from gangplan.model.verifier.violation import Violation
 
+FEW = 48
+"""So many plain starts are read one by one: with less, columns take longer."""
 _Result = TypeVar("_Result")
 _DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
 _NOTHING_DONE = (Status.WAITING, Status.KEPT)
@@ -78,6 +86,73 @@ class Change(NamedTuple):
         return self.status in (Status.STARTED, Status.MOVED)
 
 
+class Changes(Mapping[str, Change]):
+    """What a plan does to every job, by name, in the round's order.
+
+    Args:
+        alone: what each job does without an action.
+        read: what was read as objects, by name.
+        starts: what was read as columns.
+        facts: the round's constants.
+    """
+
+    __slots__ = ("_alone", "_facts", "_known", "_read", "_starting")
+
+    def __init__(
+        self,
+        alone: Mapping[str, Change],
+        read: dict[str, Change],
+        starts: Starts | None,
+        facts: RoundFacts,
+    ) -> None:
+        self._alone, self._read, self._facts = alone, read, facts
+        self._known = facts.once(_known)
+        self._starting = {} if starts is None else {action.job: action for action in starts.actions}
+
+    def __getitem__(self, name: str) -> Change:
+        found = self._read.get(name)
+        if found is None:
+            action = self._starting.get(name)
+            if action is None:
+                return self._alone[name]
+            found = self._read[name] = _change(action, self._alone[name], self._facts, self._known, [])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._alone)
+
+    def __len__(self) -> int:
+        return len(self._alone)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._alone
+
+
+class OutcomesByJob(Mapping[str, Outcome]):
+    """What a plan means for every job, by name, in the round's order.
+
+    Args:
+        changes: what it does to them.
+    """
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: Mapping[str, Change]) -> None:
+        self._changes = changes
+
+    def __getitem__(self, name: str) -> Outcome:
+        return self._changes[name].outcome
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._changes)
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._changes
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """A plan beside its round.
@@ -87,8 +162,10 @@ class Reading:
         plan: the plan.
         facts: the round's constants.
         changes: one for every job, by name, in the round's order.
-        changed: those of them that neither go on waiting nor keep what they hold. A kept job is not forced
-            off and holds afterwards exactly what it held before.
+        changed: those of them that neither go on waiting nor keep what they hold, without ``starts``. A kept
+            job is not forced off and holds afterwards exactly what it held before.
+        kept: those that keep what they hold, or go on waiting, and have an action.
+        starts: the rest of those that change: waiting jobs that start on one node; None: none.
         malformed: placements that make no sense.
     """
 
@@ -97,6 +174,8 @@ class Reading:
     facts: RoundFacts
     changes: Mapping[str, Change]
     changed: Mapping[str, Change]
+    kept: Mapping[str, Change]
+    starts: Starts | None
     malformed: tuple[Violation, ...]
     _known: dict[Callable[[Reading], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -109,7 +188,11 @@ class Reading:
             found = self._known[compute] = compute(self)
         return found
 
-    def judged(self, judge: Callable[[Change, RoundFacts], list[Violation]]) -> list[Violation]:
+    def judged(
+        self,
+        judge: Callable[[Change, RoundFacts], list[Violation]],
+        sound: Callable[[Starts, RoundFacts], Bools],
+    ) -> list[Violation]:
         """What ``judge`` finds wrong with the jobs that the plan changes, one by one.
 
         Whether one change is sound depends on it and the round alone, and plans of one round may share
@@ -117,16 +200,35 @@ class Reading:
 
         Args:
             judge: a function of a module, which is the key; not a closure.
+            sound: which of the plain starts it surely finds nothing wrong with.
         """
         found: list[Violation] = []
-        sound = self.facts.once(_sound).setdefault(judge, {})
+        known = self.facts.once(_sound).setdefault(judge, {})
         for name, change in self.changed.items():
-            if sound.get(name) is not change:
+            if known.get(name) is not change:
                 wrong = judge(change, self.facts)
                 if wrong:
                     found += wrong
                 else:
-                    sound[name] = change
+                    known[name] = change
+        if self.starts is not None:
+            for change in self.started(~sound(self.starts, self.facts)):
+                found += judge(change, self.facts)
+        return found
+
+    def started(self, which: Bools) -> list[Change]:
+        """Those of the plain starts, one by one."""
+        if self.starts is None or not which.any():
+            return []
+        actions = self.starts.actions
+        return [self.changes[actions[row].job] for row in np.flatnonzero(which).tolist()]
+
+    @property
+    def every_change(self) -> dict[str, Change]:
+        """All that changes, plain starts included."""
+        found = dict(self.changed)
+        if self.starts is not None:
+            found.update((name, self.changes[name]) for name in self.starts.names)
         return found
 
     @property
@@ -147,49 +249,119 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
     on, unless it is forced off.
     """
     without, known = facts.once(unplanned), facts.once(_known)
+    starts, others = _split(plan, facts)
     malformed: list[Violation] = []
-    changes, changed = dict(without), dict(facts.once(_changed_anyway))
-    seen: set[str] = set()
-    for action in plan.actions:
+    read: dict[str, Change] = {}
+    kept: dict[str, Change] = {}
+    changed = dict(facts.once(_changed_anyway))
+    for action in others:
         name = action.job
-        alone = without.get(name)
-        if alone is None or name in seen or action.kind is ActionKind.RESERVE:
-            continue
-        seen.add(name)
-        change = known.get(name)
-        if change is None or change.action is not action:
-            wrong = len(malformed)
-            change = _read(action, alone, facts, malformed)
-            if len(malformed) == wrong:
-                known[name] = change
-        changes[name] = change
+        change = read[name] = _change(action, without[name], facts, known, malformed)
         if change.outcome.status not in _NOTHING_DONE:
             changed[name] = change
-        elif name in changed:
-            del changed[name]
-    return Reading(facts.round, plan, facts, changes, changed, tuple(malformed))
+        else:
+            kept[name] = change
+            changed.pop(name, None)
+    changes = Changes(without, read, starts, facts)
+    return Reading(facts.round, plan, facts, changes, changed, kept, starts, tuple(malformed))
 
 
-def unplanned(facts: RoundFacts) -> dict[str, Change]:
+def _split(plan: Plan, facts: RoundFacts) -> tuple[Starts | None, list[Action]]:
+    """Plain starts, where there are many, and the first action of every other job that has one."""
+    index = facts.once(job_columns).index
+    first: dict[str, Action] = {}
+    for action in plan.actions:
+        if action.job in index and action.job not in first and action.kind is not ActionKind.RESERVE:
+            first[action.job] = action
+    if len(first) <= FEW:
+        return None, list(first.values())
+    columns, bits = facts.once(start_columns), facts.once(known_bits)
+    groups = columns.groups
+    rows: list[Row] = []
+    others: list[Action] = []
+    for name, action in first.items():
+        row = None
+        if action.kind is ActionKind.PLACE:
+            at = index[name]
+            group = groups[at]
+            if group is not None:
+                row = row_of(action, at, group, columns, bits)
+        if row is None:
+            others.append(action)
+        else:
+            rows.append(row)
+    starts = starts_of(rows, facts) if len(rows) > FEW else None
+    return starts, others if starts is not None else list(first.values())
+
+
+def _change(
+    action: Action, alone: Change, facts: RoundFacts, known: dict[str, Change], malformed: list[Violation]
+) -> Change:
+    """What ``action`` does to its job, which was known if it is the same action as the last one."""
+    change = known.get(action.job)
+    if change is None or change.action is not action:
+        wrong = len(malformed)
+        change = _read(action, alone, facts, malformed)
+        if len(malformed) == wrong:
+            known[action.job] = change
+    return change
+
+
+class Unplanned(Mapping[str, Change]):
+    """What every job does without an action, by name, in the round's order.
+
+    Args:
+        facts: the round's constants.
+    """
+
+    __slots__ = ("_facts", "_found", "_jobs")
+
+    def __init__(self, facts: RoundFacts) -> None:
+        self._facts = facts
+        self._jobs = {job.name: job for job in facts.round.jobs}
+        self._found: dict[str, Change] = {}
+
+    def __getitem__(self, name: str) -> Change:
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = _alone(self._jobs[name], self._facts)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._jobs
+
+
+def unplanned(facts: RoundFacts) -> Unplanned:
     """What every job does without an action, by name: it waits, goes on, or is forced off."""
-    found: dict[str, Change] = {}
-    for job in facts.round.jobs:
-        groups = {group.name: group for group in job.component.task_groups}
-        before, forced = NOTHING, None
-        if job.running is not None:
-            before, forced = holding(job.running.placements), facts.forced.get(job.name)
-        alone = Change(job, groups, None, before, NOTHING, NOTHING, NOTHING, forced, _idle(job))
-        if job.running is not None:
-            alone = _changed(alone, None, NOTHING if forced else before, facts)
-        found[job.name] = alone
-    return found
+    return Unplanned(facts)
+
+
+def going_on(facts: RoundFacts) -> dict[str, Change]:
+    """What running jobs do without an action, by name: they go on, or are forced off."""
+    every = facts.once(unplanned)
+    return {job.name: every[job.name] for job in facts.round.jobs if job.running is not None}
+
+
+def _alone(job: Job, facts: RoundFacts) -> Change:
+    groups = {group.name: group for group in job.component.task_groups}
+    if job.running is None:
+        return Change(job, groups, None, NOTHING, NOTHING, NOTHING, NOTHING, None, _idle(job))
+    before, forced = holding(job.running.placements), facts.forced.get(job.name)
+    alone = Change(job, groups, None, before, NOTHING, NOTHING, NOTHING, forced, _idle(job))
+    return _changed(alone, None, NOTHING if forced else before, facts)
 
 
 def _changed_anyway(facts: RoundFacts) -> dict[str, Change]:
     """What changes without an action: who is forced off."""
     return {
         name: change
-        for name, change in facts.once(unplanned).items()
+        for name, change in facts.once(going_on).items()
         if change.outcome.status not in _NOTHING_DONE
     }
 

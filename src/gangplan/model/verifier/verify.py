@@ -17,13 +17,15 @@ import numpy as np
 
 from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
+from gangplan.domain.topology import NODE
 from gangplan.model.constraints import constraints
 from gangplan.model.terms import contributions, names
-from gangplan.model.verifier.columns import Floats
+from gangplan.model.verifier.columns import Floats, job_columns
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.outcome import Outcome, Status
-from gangplan.model.verifier.outcome_table import table_of
-from gangplan.model.verifier.reading import Reading, read_plan, unplanned
+from gangplan.model.verifier.outcome_table import OutcomeTable, code_of, table_of
+from gangplan.model.verifier.reading import OutcomesByJob, Reading, going_on, read_plan
+from gangplan.model.verifier.starts import Starts
 from gangplan.model.verifier.violation import Violation
 
 
@@ -70,7 +72,7 @@ def verify(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> Verifi
         objective_by_term={
             name: math.fsum(values) for name, values in zip(names(), worth.by_term.tolist(), strict=True)
         },
-        outcomes={name: change.outcome for name, change in reading.changes.items()},
+        outcomes=OutcomesByJob(reading.changes),
         worth=worth,
     )
 
@@ -115,13 +117,33 @@ def _worth(reading: Reading) -> Worth:
     facts = reading.facts
     running, present = facts.once(_worth_of_keeps)
     kept = [i for i, name in enumerate(running) if name not in reading.changed]
-    values = contributions(table_of([change.outcome for change in reading.changed.values()], facts))
+    found = [contributions(table_of([change.outcome for change in reading.changed.values()], facts))]
+    starting: list[str] = []
+    if reading.starts is not None:
+        starting = reading.starts.names
+        found.append(contributions(_starting(reading.starts, reading)))
     if len(kept) < len(running):
         running, present = [running[i] for i in kept], present[:, kept]
-    return Worth([*running, *reading.changed], np.concatenate([present, values], axis=1))
+    return Worth([*running, *reading.changed, *starting], np.concatenate([present, *found], axis=1))
+
+
+def _starting(starts: Starts, reading: Reading) -> OutcomeTable:
+    """Outcomes of plain starts."""
+    facts, rows = reading.facts, len(starts)
+    return OutcomeTable(
+        facts=facts,
+        columns=facts.once(job_columns),
+        at=starts.job,
+        status=np.full(rows, code_of(Status.STARTED)),
+        chosen=np.ones(rows, dtype=np.bool_),
+        scope=np.full(rows, facts.rank[NODE]),
+        relative=starts.relative,
+        throughput=starts.throughput,
+        outcomes=lambda: [reading.changes[name].outcome for name in starts.names],
+    )
 
 
 def _worth_of_keeps(facts: RoundFacts) -> tuple[list[str], Floats]:
     """What every running job contributes where it is; what is forced off, as evicted."""
-    there = {n: c.outcome for n, c in facts.once(unplanned).items() if c.status is not Status.WAITING}
+    there = {n: c.outcome for n, c in facts.once(going_on).items() if c.status is not Status.WAITING}
     return list(there), contributions(table_of(list(there.values()), facts))
