@@ -20,7 +20,7 @@ from gangplan.domain.round import Round
 from gangplan.errors import InvalidInputError
 from gangplan.model.instance.instance import Instance, build_instance
 from gangplan.planning.generate import generate_named
-from gangplan.service.wire import planned, read_job, read_round_request, write_round
+from gangplan.service.wire import planned, read_job, read_round_request, write_job, write_round
 from gangplan.service.wire.columns import nearest
 from gangplan.testing.strategies import rounds
 from gangplan.v1.round_pb2 import PlanRoundRequest
@@ -149,6 +149,19 @@ def test_jobs_read_all_at_once_are_those_read_one_by_one(round_: Round, seed: in
         assert read_or_refused(request, 0) == read_or_refused(request, 10**9)
         if request.jobs:
             fields_level.mutated(rng.choice(request.jobs), rng)
+
+
+@given(crowds(), st.sampled_from((0.0, -0.0, 1e-10, 0.9999999999, 1e12, 2.0**33)))
+def test_jobs_written_all_at_once_are_those_written_one_by_one(round_: Round, number: float) -> None:
+    jobs = [replace(job, work_done=number, checkpoint_seconds=abs(number)) for job in round_.jobs[:1]]
+    round_ = replace(round_, jobs=(*jobs, *round_.jobs[1:]))
+    for compact in (False, True):
+        written = []
+        for many in (0, 10**9):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(write_job, "MANY", many)
+                written.append(write_round(round_, compact=compact).SerializeToString(deterministic=True))
+        assert written[0] == written[1]
 
 
 @given(st.integers(0, 2**33), st.integers(0, 10**9 - 1))

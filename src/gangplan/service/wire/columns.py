@@ -26,6 +26,8 @@ _LATEST = 2**33
 """Seconds up to which a total of nanoseconds is a 64-bit integer; later ones are read one by one."""
 _LONGEST_VARINT = 10
 _PADDING = bytes(16)
+_MOST = 1024
+"""Most entries of a repeated field that are read here."""
 
 
 class Columns:
@@ -102,18 +104,23 @@ class Columns:
         return (start, stop), self._mask(here)
 
     def skip_all(self, number: int) -> None:
-        """Pass over a repeated field of texts or messages."""
-        while len(self._length(number)[0]):
-            pass
+        """Pass over a repeated field of texts or messages; whoever has very many of them is not clean."""
+        here: Ints | None = None
+        for _ in range(_MOST):
+            here, _ = self._length(number, here)
+            if not len(here):
+                break
 
     def each(self, number: int) -> tuple[Ints, Columns]:
         """All messages of a repeated field: whose each is, ascending, and the messages.
 
-        What is not clean among them is for the caller to refuse here.
+        What is not clean among them is for the caller to refuse here. Whoever has very many of them is not
+        clean.
         """
         owners, starts, stops = [], [], []
-        while True:
-            here, (start, stop) = self._length(number)
+        here: Ints | None = None
+        for _ in range(_MOST):
+            here, (start, stop) = self._length(number, here)
             if not len(here):
                 break
             owners.append(here)
@@ -155,17 +162,17 @@ class Columns:
         self.refuse(wrong | (there & (total < least)) | ~time.clean())
         return nearest(whole, nanos, total), there
 
-    def _having(self, number: int, kind: int) -> Ints:
-        """Which messages stand at a field; they move past its tag."""
+    def _having(self, number: int, kind: int, among: Ints | None = None) -> Ints:
+        """Which messages, of all or of some, stand at a field; they move past its tag."""
         tag = number << 3 | kind
-        at = self._at
+        at, stop = (self._at, self._stop) if among is None else (self._at[among], self._stop[among])
         if tag < 128:
-            here = np.flatnonzero((self._data[at] == tag) & (at < self._stop))
-            self._at[here] += 1
+            having = (self._data[at] == tag) & (at < stop)
         else:
             low, high = self._data[at] == (tag & 127 | 128), self._data[at + 1] == tag >> 7
-            here = np.flatnonzero(low & high & (at + 1 < self._stop))
-            self._at[here] += 2
+            having = low & high & (at + 1 < stop)
+        here = np.flatnonzero(having) if among is None else among[having]
+        self._at[here] += 1 if tag < 128 else 2
         return here
 
     def _varint(self, here: Ints) -> Ints:
@@ -185,8 +192,8 @@ class Columns:
         self._move(here, at)
         return values.view(np.int64)
 
-    def _length(self, number: int) -> tuple[Ints, Span]:
-        here = self._having(number, _LENGTH)
+    def _length(self, number: int, among: Ints | None = None) -> tuple[Ints, Span]:
+        here = self._having(number, _LENGTH, among)
         if not len(here):
             return here, (here, here)
         length = self._varint(here)

@@ -12,7 +12,7 @@ from gangplan.domain.cluster import (
     Resources,
     TaintEffect,
 )
-from gangplan.service.wire.fold import fold
+from gangplan.service.wire.fold import bodies_of, fold
 from gangplan.service.wire.times import write_seconds
 from gangplan.v1 import accelerator_pb2, cluster_pb2, resources_pb2
 
@@ -40,7 +40,8 @@ def write_cluster(cluster: Cluster, message: cluster_pb2.Cluster, *, compact: bo
     for domain in cluster.topology.domains:
         message.topology.domains.add(name=domain.name, level=domain.level, parent=domain.parent or "")
     if compact:
-        fold(cluster.nodes, _write_node, message.nodes, message.node_classes)
+        bodies = bodies_of(cluster.nodes, _write_node, cluster_pb2.Node())
+        fold(cluster.nodes, bodies, message, "nodes", "node_classes")
         return
     for node in cluster.nodes:
         _write_node(node, message.nodes.add(name=node.name, revision=node.revision))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gangplan.domain.cells import Cell, Cells, listed
 from gangplan.domain.cluster import Resources, Toleration
 from gangplan.domain.job import (
     Capabilities,
@@ -18,9 +20,11 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
+from gangplan.service.wire.fold import add_named, bodies_of, fold
+from gangplan.service.wire.put_together import delimited
 from gangplan.service.wire.times import write_seconds
 from gangplan.service.wire.write_cluster import TAINT_EFFECTS
-from gangplan.v1 import accelerator_pb2, job_pb2
+from gangplan.v1 import accelerator_pb2, job_pb2, round_pb2, throughput_pb2
 
 _SPLITS = {
     TaskSplit.FREE: job_pb2.TASK_SPLIT_FREE,
@@ -31,11 +35,37 @@ _KINDS = {
     DeadlineKind.STRICT: job_pb2.DEADLINE_KIND_STRICT,
     DeadlineKind.SOFT: job_pb2.DEADLINE_KIND_SOFT,
 }
+MANY = 600
+"""Jobs from which on it takes less time to put their bytes together than to set fields of messages."""
 _NOTHING = Resources()
 _ANYTHING = Capabilities()
+_PROFILES = round_pb2.PlanRoundRequest.PROFILES_FIELD_NUMBER
 
-_Cell = tuple[str, int, str]
-_Columns = tuple[list[str], list[int], list[str]]
+
+def write_jobs(jobs: Sequence[Job], request: round_pb2.PlanRoundRequest, *, compact: bool) -> None:
+    """Add jobs; ``compact`` folds alike ones that wait to classes."""
+    if compact:
+        fold(jobs, _bodies(jobs), request, "jobs", "job_classes", foldable=_waits)
+    else:
+        add_named(jobs, _bodies(jobs), request, "jobs")
+
+
+def _bodies(jobs: Sequence[Job]) -> list[bytes]:
+    """The bytes of jobs, but for name and revision."""
+    if len(jobs) < MANY:
+        return bodies_of(jobs, write_job, job_pb2.Job())
+    from gangplan.service.wire.write_plain_jobs import plain_bodies
+
+    plain = plain_bodies(jobs, _write_component)
+    left = bodies_of(
+        [job for job, body in zip(jobs, plain, strict=True) if body is None], write_job, job_pb2.Job()
+    )
+    rest = iter(left)
+    return [next(rest) if body is None else body for body in plain]
+
+
+def _waits(job: Job) -> bool:
+    return job.running is None
 
 
 def write_job(job: Job, message: job_pb2.Job) -> None:
@@ -93,27 +123,35 @@ def write_job(job: Job, message: job_pb2.Job) -> None:
         _write_running(job.running, message.running)
 
 
-def write_profiles(profiles: Iterable[ThroughputProfile], messages: Any) -> None:
-    """Add the shared profiles, their cells sorted; those that list the same cells sort them once."""
-    known: dict[tuple[_Cell, ...], tuple[list[int], _Columns]] = {}
+def write_profiles(profiles: Iterable[ThroughputProfile], request: round_pb2.PlanRoundRequest) -> None:
+    """Add the shared profiles, their cells sorted; who list the same cells share what they say of them."""
+    known: dict[object, tuple[list[int], bytes]] = {}
+    places: list[object] = []  # keeps what is known by identity alive
+    encoded = []
     for profile in profiles:
-        cells = tuple(profile.throughput)
-        if cells not in known:
-            order = sorted(range(len(cells)), key=cells.__getitem__)
-            in_order = [cells[i] for i in order]
-            known[cells] = (
-                order,
-                ([c[0] for c in in_order], [c[1] for c in in_order], [c[2] for c in in_order]),
-            )
-        order, (types, counts, scopes) = known[cells]
-        values = list(profile.throughput.values())
-        messages.add(
-            name=profile.name,
-            accelerator_types=types,
-            counts=counts,
-            scopes=scopes,
-            throughputs=[values[i] for i in order],
-        )
+        cells = profile.throughput
+        key = listed(cells)
+        if key not in known:
+            known[key] = _cells(tuple(cells))
+            places.append(cells)
+        order, listing = known[key]
+        values = cells.figures if isinstance(cells, Cells) else list(cells.values())
+        body = delimited(1, profile.name.encode()) + listing
+        if order:
+            body += delimited(5, struct.pack(f"<{len(order)}d", *[values[i] for i in order]))
+        encoded.append(delimited(_PROFILES, body))
+    request.MergeFromString(b"".join(encoded))
+
+
+def _cells(cells: Sequence[Cell]) -> tuple[list[int], bytes]:
+    """The order in which cells are sorted, and they as bytes of a profile, in that order."""
+    order = sorted(range(len(cells)), key=cells.__getitem__)
+    message = throughput_pb2.ThroughputProfile(
+        accelerator_types=[cells[i][0] for i in order],
+        counts=[cells[i][1] for i in order],
+        scopes=[cells[i][2] for i in order],
+    )
+    return order, message.SerializeToString()
 
 
 def _write_component(component: Component, message: job_pb2.Component) -> None:

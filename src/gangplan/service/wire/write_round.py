@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from gangplan.domain.job import Job
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
-from gangplan.service.wire.fold import fold
 from gangplan.service.wire.times import write_seconds
 from gangplan.service.wire.write_answer import write_claims, write_plan
 from gangplan.service.wire.write_cluster import write_accelerator, write_cluster
-from gangplan.service.wire.write_job import write_job, write_profiles
+from gangplan.service.wire.write_job import write_jobs, write_profiles
 from gangplan.service.wire.write_outlook import write_outlook, write_reservation
 from gangplan.service.wire.write_parameters import write_parameters
 from gangplan.service.wire.write_policy import write_policy
@@ -37,12 +35,8 @@ def write_round(
     write_seconds(round_.round_seconds, request.round_length)
     write_seconds(round_.horizon_seconds, request.horizon)
     write_cluster(round_.cluster, request.cluster, compact=compact)
-    if compact:
-        fold(round_.jobs, write_job, request.jobs, request.job_classes, foldable=_waits)
-    else:
-        for job in round_.jobs:
-            write_job(job, request.jobs.add(name=job.name, revision=job.revision))
-    write_profiles(round_.profiles, request.profiles)
+    write_jobs(round_.jobs, request, compact=compact)
+    write_profiles(round_.profiles, request)
     if round_.outlook is not None:
         request.outlook.CopyFrom(write_outlook(round_.outlook))
     write_claims(round_.claims, request.claims)
@@ -54,10 +48,6 @@ def write_round(
         if parameters.previous_plan is not None:
             request.previous_plan.CopyFrom(write_plan(parameters.previous_plan))
     return request
-
-
-def _waits(job: Job) -> bool:
-    return job.running is None
 
 
 def _write_queue(queue: Queue) -> queue_pb2.Queue:
