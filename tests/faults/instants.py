@@ -41,6 +41,7 @@ class Instants:
         share: of the 200 that are asked for.
         few: how many without being asked.
         recovered: seconds until all is as it was.
+        late: seconds by which answers came after their time budget, negative where they came before.
         notes: what else is worth counting.
     """
 
@@ -48,6 +49,7 @@ class Instants:
     share: float = 1.0
     few: int = 2
     recovered: list[float] = field(default_factory=list)
+    late: list[float] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Instant]:
@@ -72,6 +74,12 @@ class Instants:
             ordered = sorted(self.recovered)
             words.append(
                 f"recovered in {statistics.median(ordered):.3f} s (median), {ordered[-1]:.3f} s (longest)"
+            )
+        if self.late:
+            over = sum(late > 0.05 for late in self.late)
+            words.append(
+                f"answers {max(self.late):.3f} s after their budget at most, {over} of {len(self.late)} "
+                f"more than 50 ms (load average {os.getloadavg()[0]:.1f})"
             )
         words += [f"{number} {what}" for what, number in sorted(self.notes.items())]
         print("; ".join(words), flush=True)

@@ -22,8 +22,8 @@ from gangplan.planning.generate import generate_named
 
 BUDGET = 0.5
 MOST_LATE = 2.0
-"""Seconds, on a machine that is busy with other tests; the suite `faults` of `gangplan bench` says how late
-answers are on a quiet one."""
+"""Seconds, on a machine that is busy with other tests, and as many times more as it has processes for each
+core; the suite `faults` of `gangplan bench` says how late answers are on a quiet one."""
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,12 @@ def small() -> Round:
     return generate_named("S/steady/50/seed1")
 
 
-def judged(client: Client, round_: Round, budget: float, **how: object) -> RoundResult:
+def judged(client: Client, round_: Round, budget: float, instants: Instants) -> RoundResult:
     """The answer to a round: in time, and no wrong plan."""
     began = time.monotonic()
-    result = client.plan_round(round_, time_budget=budget, pipeline="full", relative_gap=0.0, **how)
-    assert time.monotonic() - began < budget + MOST_LATE
+    result = client.plan_round(round_, time_budget=budget, pipeline="full", relative_gap=0.0)
+    instants.late.append(time.monotonic() - began - budget)
+    assert instants.late[-1] < MOST_LATE * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     assert result.verified
     assert verify(round_, result.plan).violations == ()
     return result
@@ -70,10 +71,10 @@ def striking(process: int, after: float, number: signal.Signals) -> Iterator[Non
         thread.join()
 
 
-def until_it_solves(client: Client, small: Round) -> float:
+def until_it_solves(client: Client, small: Round, instants: Instants) -> float:
     """Seconds until a solver answers again."""
     began = time.monotonic()
-    while not judged(client, small, 2.0).solver:
+    while not judged(client, small, 2.0, instants).solver:
         assert time.monotonic() - began < 60.0
     return time.monotonic() - began
 
@@ -88,9 +89,9 @@ def test_a_solver_process_is_struck(
     with Client(served.address) as client:
         for instant in instants:
             with striking(served.process, instant.rng.uniform(0.0, BUDGET), number):
-                if judged(client, round_, BUDGET).solver:
+                if judged(client, round_, BUDGET, instants).solver:
                     instants.count("rounds solved all the same")
-            instants.recovered.append(until_it_solves(client, small))
+            instants.recovered.append(until_it_solves(client, small, instants))
 
 
 @pytest.mark.timeout(3600)
@@ -109,7 +110,7 @@ def test_the_reader_of_a_stream_leaves(served: Service, round_: Round, small: Ro
             reader.join(10.0)
             assert not reader.is_alive()
             began = time.monotonic()
-            judged(client, small, 3.0)
+            judged(client, small, 3.0, instants)
             instants.recovered.append(time.monotonic() - began)
 
 

@@ -56,9 +56,11 @@ def value_of(field: FieldDescriptor, names: list[str], rng: random.Random) -> An
 
 def mutated(message: Message, rng: random.Random) -> None:
     """Change one to four fields of a request, at any depth, in place."""
-    names = strings_in(message)
-    for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        holders = list(messages_in(message))
+    holders = list(messages_in(message))
+    names = strings_in(holders)
+    for change_number in range(rng.choice((1, 1, 1, 2, 4))):
+        if change_number:  # the last change may have made or deleted some
+            holders = list(messages_in(message))
         holder = rng.choice(holders)
         # What is set is more often worth a change than what is not.
         set_fields = [field for field, _ in holder.ListFields()]

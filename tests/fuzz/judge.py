@@ -29,6 +29,8 @@ from gangplan.service.sessions.store import MemoryStore
 from gangplan.service.status import status_of
 from gangplan.v1 import admission_pb2, placement_service_pb2, round_pb2, session_service_pb2
 
+_HARDLY_ANY = 0.06
+"""Seconds of a call that is not to search: of what the service keeps for the way back, little is left."""
 MOST_SECONDS = 20.0
 """A call that takes longer hangs."""
 REFUSALS = frozenset({"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "ABORTED", "NOT_FOUND"})
@@ -101,7 +103,7 @@ class Service:
     """All methods of the service in this process, by the name of their request.
 
     Args:
-        patience: seconds that a call may take.
+        patience: seconds that a call may take, unless its planner is quick.
     """
 
     def __init__(self, patience: float = 1.0) -> None:
@@ -119,7 +121,8 @@ class Service:
             GangplanError: as the service would refuse.
         """
         placement = self.placement
-        call = Call(deadline=time.monotonic() + self._patience)
+        patience = _HARDLY_ANY if self.planner.quick else self._patience
+        call = Call(deadline=time.monotonic() + patience)
         if kind is round_pb2.PlanRoundRequest:
             return placement.plan_round(placement.parse_round(encoded), call)
         if kind is placement_service_pb2.StreamRoundRequest:

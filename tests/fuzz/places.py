@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -29,10 +29,10 @@ def messages_in(message: Message) -> Iterator[Message]:
             yield from messages_in(value)
 
 
-def strings_in(message: Message) -> list[str]:
-    """Every string set in a message: names to be used where they do not belong."""
+def strings_in(messages: Iterable[Message]) -> list[str]:
+    """Every string set in messages themselves: names to be used where they do not belong."""
     found: list[str] = []
-    for each in messages_in(message):
+    for each in messages:
         for field, value in each.ListFields():
             if field.type == FieldDescriptor.TYPE_STRING:
                 found += list(value) if field.is_repeated else [value]

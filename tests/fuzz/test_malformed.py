@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable
 
 import pytest
 from tests.fuzz.cases import Requests
+from tests.fuzz.conftest import FUZZED
 from tests.fuzz.judge import Findings, Service
 
 from gangplan.bench.machine import resident_bytes
@@ -22,8 +24,9 @@ FLAT = 48 * MEBIBYTE
 """Most by which the process may grow once a tenth of the requests are answered."""
 SHARDS = 8
 DEEP = 200_000 // SHARDS
-PLANNED = 4
-"""One in so many rounds that are accepted is planned by the engine; the others only keep what runs."""
+PLANNED = 8
+"""One in so many requests may take its time, and its rounds are planned by the engine; the others have hardly
+any, and only keep what runs."""
 _SHOWN = 20
 
 
@@ -48,8 +51,9 @@ def fuzz(seed: int, count: int) -> Findings:
     return findings
 
 
-def test_some() -> None:
+def test_some(record_property: Callable[[str, object], None]) -> None:
     findings = fuzz(SEED, 1_500)
+    record_property(FUZZED, dict(findings.statuses))
     assert findings.wrong[:_SHOWN] == []
     # It looks into both: what is refused, and what is planned all the same.
     assert min(findings.statuses["OK"], findings.statuses["INVALID_ARGUMENT"]) > 150
@@ -58,7 +62,8 @@ def test_some() -> None:
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_two_hundred_thousand(shard: int) -> None:
+def test_two_hundred_thousand(shard: int, record_property: Callable[[str, object], None]) -> None:
     findings = fuzz(1_000 * (SEED + 1) + shard, DEEP)
+    record_property(FUZZED, dict(findings.statuses))
     assert findings.wrong[:_SHOWN] == []
     assert findings.statuses.total() == DEEP

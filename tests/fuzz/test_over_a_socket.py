@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
@@ -11,6 +11,7 @@ import pytest
 from google.protobuf.message import Message
 from grpc_status import rpc_status
 from tests.fuzz.cases import Requests, rounds
+from tests.fuzz.conftest import FUZZED
 from tests.fuzz.judge import Findings, Service
 from tests.fuzz.test_malformed import FLAT, SEED
 
@@ -98,8 +99,9 @@ def assert_it_still_plans(served: Served) -> None:
         assert client.send_round(rounds()[1], timeout=30.0).verified
 
 
-def test_some(served: Served) -> None:
+def test_some(served: Served, record_property: Callable[[str, object], None]) -> None:
     findings = fuzz(served, SEED + 500, 300)
+    record_property(FUZZED, dict(findings.statuses))
     assert findings.wrong[:20] == []
     assert findings.statuses["OK"] > 20
     assert_it_still_plans(served)
@@ -107,7 +109,8 @@ def test_some(served: Served) -> None:
 
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
-def test_ten_thousand(served: Served) -> None:
+def test_ten_thousand(served: Served, record_property: Callable[[str, object], None]) -> None:
     findings = fuzz(served, SEED + 501, 10_000)
+    record_property(FUZZED, dict(findings.statuses))
     assert findings.wrong[:20] == []
     assert_it_still_plans(served)
