@@ -70,12 +70,13 @@ class Requests:
         kinds = (round_pb2.PlanRoundRequest, *self._valid)  # rounds twice as often
         kind = kinds[rng.randrange(len(kinds))]
         self._renew_where_used(kind)
-        message = kind()
-        message.CopyFrom(rng.choice(self._valid[kind]))
+        valid = rng.choice(self._valid[kind])
         level = "bytes" if rng.random() < 0.4 else "fields"
         if level == "bytes":
-            encoded = bytes_level.mutated(message.SerializeToString(), rng)
+            encoded = bytes_level.mutated(valid.SerializeToString(), rng)
         else:
+            message = kind()
+            message.CopyFrom(valid)
             fields_level.mutated(message, rng)
             encoded = message.SerializeToString()
         return Case(kind, encoded, f"case {number} of seed {seed}, {level} of a {kind.__name__}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
-from gangplan.errors import InvalidInputError, ResyncRequiredError
+from gangplan.errors import InvalidInputError, ResyncRequiredError, UnknownSessionError
+from gangplan.kept import KeptRound
 from gangplan.model.verifier.verify import verify
 from gangplan.service.session_calls import SessionCalls
 from gangplan.service.session_rounds import SessionRounds
@@ -34,7 +36,7 @@ from gangplan.service.wire.session_content import (
     write_delta,
 )
 from gangplan.testing.strategies import rounds
-from gangplan.v1 import plan_pb2, round_pb2, session_service_pb2
+from gangplan.v1 import plan_pb2, round_pb2, session_pb2, session_service_pb2
 
 KEYS = st.tuples(st.sampled_from(list(Kind)), st.sampled_from("abcd"))
 ITEMS = st.builds(Item, st.binary(max_size=3), st.sampled_from(["", "1", "2"]))
@@ -105,6 +107,7 @@ def test_a_delta_of_jobs_and_nodes_is_read_as_the_whole_would_be(round_: Round, 
 GREEDY = PlanParameters(pipeline="greedy", time_budget_seconds=60.0)
 NODES, NAMES = ("n0", "n1", "n2"), tuple(f"j{number}" for number in range(6))
 ROUND_SECONDS = 100
+TIME_TO_LIVE = 3600.0
 
 
 class Histories(RuleBasedStateMachine):
@@ -116,7 +119,8 @@ class Histories(RuleBasedStateMachine):
 
     def restart(self) -> None:
         """The service ends and begins anew."""
-        self.calls = SessionCalls(Sessions(self.store))
+        sessions = Sessions(self.store, time_to_live=TIME_TO_LIVE, clock=lambda: self.clock)
+        self.calls = SessionCalls(sessions)
         self.rounds = SessionRounds(self.calls)
 
     @initialize(
@@ -125,11 +129,17 @@ class Histories(RuleBasedStateMachine):
         promising=st.booleans(),
     )
     def open(self, nodes: set[str], jobs: dict[str, int], promising: bool) -> None:  # noqa: FBT001
+        self.clock = 0.0
         self.store = self.make_store()
         self.restart()
         self.now = 1_000_000
+        self.promising = promising
         self.nodes = {name: self.node(name) for name in nodes}
         self.jobs: dict[str, Any] = {name: self.job(name, jobs[name], 1.0) for name in jobs}
+        self.begin()
+
+    def begin(self) -> None:
+        """A session of what the caller knows, with nothing in flight."""
         self.flying: dict[str, tuple[str, plan_pb2.Action]] = {}
         self.earlier: dict[str, list[tuple[str, plan_pb2.Action]]] = {}
         self.since: dict[tuple[str, str], int] = {}
@@ -142,10 +152,13 @@ class Histories(RuleBasedStateMachine):
         snapshot.cluster.nodes.extend(self.nodes.values())
         snapshot.jobs.extend(self.jobs.values())
         snapshot.parameters.pipeline = 3  # type: ignore[assignment]
-        if promising:
+        if self.promising:
             snapshot.policy.promises.after.seconds = ROUND_SECONDS
+        self.state = self.opened(snapshot)
+
+    def opened(self, snapshot: round_pb2.PlanRoundRequest) -> session_pb2.SessionState:
         chunk = session_service_pb2.OpenSessionRequest(snapshot=snapshot)
-        self.state = self.calls.open_session([chunk.SerializeToString()], "me").session
+        return self.calls.open_session([chunk.SerializeToString()], "me").session
 
     def node(self, name: str) -> Any:
         node = round_pb2.PlanRoundRequest().cluster.nodes.add(name=name, accelerator_type="A", device_count=4)
@@ -253,6 +266,8 @@ class Histories(RuleBasedStateMachine):
             assert parameters.pipeline == "greedy"
             seen.append(round_)
             whole.append(write_result(plan_round(round_, parameters, budget=Budget())))
+            anew = replace(parameters, kept=KeptRound.empty())
+            assert timeless(whole[0]) == timeless(write_result(plan_round(round_, anew, budget=Budget())))
             kept = round_pb2.PlanRoundResponse()
             kept.CopyFrom(whole[0])
             return kept
@@ -424,6 +439,45 @@ class Histories(RuleBasedStateMachine):
             == record
         )
 
+    @rule(later=st.integers(0, ROUND_SECONDS), many=st.sampled_from([False, False, False, True]))
+    def others_plan_between(self, later: int, many: bool) -> None:  # noqa: FBT001
+        """On jobs and nodes of the same names; perhaps so many that nothing is kept of this session."""
+        snapshot = request_of(self.calls.sessions.get(self.state.session_id).content, compact=False)
+        snapshot.now.seconds = self.now
+        snapshot.round_length.seconds = ROUND_SECONDS
+        for job in snapshot.jobs:
+            job.weight += 1.0
+        states = [self.opened(snapshot) for _ in range(9 if many else 1)]
+        request = round_pb2.PlanRoundRequest()
+        request.now.seconds = self.now + later
+        request.session.session_id = states[0].session_id
+        self.rounds.plan(request, "me", lambda *known: write_result(plan_round(*known, budget=Budget())))
+        for state in states[1:]:
+            self.calls.round_of(self.calls.sessions.get(state.session_id))
+        for state in states:
+            closing = session_service_pb2.CloseSessionRequest(session_id=state.session_id)
+            self.calls.close_session(closing)
+
+    @rule(told=st.booleans())
+    def not_used_in_time(self, told: bool) -> None:  # noqa: FBT001
+        """The session expires, whether the service looks for such ones or not, and is opened anew."""
+        self.clock += 2 * TIME_TO_LIVE
+        if told:
+            self.rounds.forget_expired()
+        with pytest.raises(UnknownSessionError):
+            self.calls.get_session(session_service_pb2.GetSessionRequest(session_id=self.state.session_id))
+        self.begin()
+
+    @rule()
+    def used_in_time(self) -> None:
+        """What is used lives on, and what is kept of it stays."""
+        record = self.calls.sessions.get(self.state.session_id)
+        self.calls.round_of(record)
+        kept = self.calls.remembered(self.state.session_id)
+        self.clock += 0.9 * TIME_TO_LIVE
+        self.rounds.forget_expired()
+        assert self.calls.remembered(self.state.session_id) is kept
+
     @invariant()
     def the_session_is_what_the_caller_told(self) -> None:
         if not hasattr(self, "state"):
@@ -435,6 +489,15 @@ class Histories(RuleBasedStateMachine):
         assert (record.revision, record.content.digest) == (self.state.revision, self.state.digest)
         assert Content.of(record.content.items).digest == self.state.digest
         assert self.calls.round_of(record) == read_content(record.content)
+
+
+def timeless(answer: round_pb2.PlanRoundResponse) -> round_pb2.PlanRoundResponse:
+    """An answer but for what tells of time."""
+    found = round_pb2.PlanRoundResponse()
+    found.CopyFrom(answer)
+    for name in ("time_by_phase", "stages", "statistics"):
+        found.ClearField(name)
+    return found
 
 
 def shape(answer: round_pb2.PlanRoundResponse) -> dict[str, tuple[Any, ...]]:

@@ -492,6 +492,31 @@ async def test_a_session_is_forgotten_when_it_is_not_used_in_time(make_round: An
         assert (await talk.open(write_round(make_round()))).revision == 1
 
 
+async def test_what_is_kept_of_a_session_goes_with_it_though_nobody_asks(make_round: Any) -> None:
+    now = [1000.0]
+    sessions = Sessions(MemoryStore(), time_to_live=60.0, clock=lambda: now[0])
+    options = ServerOptions(port=0, session_seconds=0.02)  # so often it looks for them
+    placement = Placement(Greedy(), options, sessions=sessions)
+    calls = placement.session_calls
+    async with (
+        Server(options, placement=placement) as server,
+        grpc.aio.insecure_channel(server.address) as channel,
+    ):
+        talk = Talk(channel)
+        state = await talk.open(write_round(make_round(), GREEDY))
+        await talk.plan(state, 1_000_000.0)
+        now[0] += 59
+        await asyncio.sleep(0.1)
+        assert calls.known_parameters(state.session_id) is not None
+        now[0] += 1
+        for _ in range(1_000):
+            if calls.known_parameters(state.session_id) is None and not sessions.held:
+                break
+            await asyncio.sleep(0.02)
+        assert calls.known_parameters(state.session_id) is None
+        assert sessions.held == 0
+
+
 async def test_chunks_that_are_too_much_together_are_refused(make_round: Any) -> None:
     request = write_round(make_round(jobs=200))
     async with (

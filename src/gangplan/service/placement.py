@@ -160,6 +160,14 @@ class Placement:
             read_round_request(round_pb2.PlanRoundRequest())  # makes the message types that check requests
         self._planner.warm()
 
+    def forget_expired(self) -> None:
+        """Let go of sessions that were not used in time.
+
+        Raises:
+            SessionStoreError: what keeps them cannot be written now.
+        """
+        self._session_rounds.forget_expired()
+
     def close(self) -> None:
         """End the solver workers, write the rounds to be captured, and let go of the sessions."""
         self._planner.close()

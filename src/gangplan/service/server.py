@@ -13,6 +13,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from gangplan.errors import SessionStoreError
 from gangplan.observe.endpoint import HttpEndpoint
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
@@ -45,6 +46,8 @@ _FILES = (
 PLACEMENT_SERVICE = "gangplan.v1.PlacementService"
 _SERVING = (PLACEMENT_SERVICE, SESSION_SERVICE, PLANNING_SERVICE)
 _METADATA_BYTES = 64 * 1024
+_FORGET_SECONDS = 60.0
+"""Between two looks for sessions that were not used in time, at most."""
 _SWITCH_SECONDS = 0.001
 """How long a thread that plans may keep the interpreter while the event loop wants it (Python's own default
 is five times as long): a refusal or a quick call has to have it several times."""
@@ -94,6 +97,7 @@ class Server:
         self._server: grpc.aio.Server | None = None
         self._health_server: grpc.aio.Server | None = None
         self._http: HttpEndpoint | None = None
+        self._forgetting: asyncio.Task[None] | None = None
         self.address = ""
         self.health_address = ""
 
@@ -140,6 +144,7 @@ class Server:
             await self._serve_health(f"{host}:{options.health_port}")
         await server.start()
         self._server = server
+        self._forgetting = asyncio.create_task(self._forget_expired())
         for name in ("", *_SERVING):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         for name in names:
@@ -173,6 +178,9 @@ class Server:
         if self._health_server is not None:
             await self._health_server.stop(0)
             self._health_server = None
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            self._forgetting = None
         self._answering.close()
         self._planning.close()
         await asyncio.to_thread(self._placement.close)
@@ -181,6 +189,15 @@ class Server:
             self._http = None
         await asyncio.to_thread(self.metrics.tracing.close)
         _log.info("stopped")
+
+    async def _forget_expired(self) -> None:
+        """Let go of sessions that nobody asks for any more, again and again."""
+        while True:
+            await asyncio.sleep(min(_FORGET_SECONDS, self._options.session_seconds))
+            try:
+                await asyncio.to_thread(self._placement.forget_expired)
+            except SessionStoreError as error:
+                _log.warning("expired sessions are not forgotten now", error=str(error))
 
     def _listen(self, server: grpc.aio.Server, address: str) -> int:
         if self._certificates is None:

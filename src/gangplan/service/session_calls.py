@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from types import MappingProxyType
@@ -183,6 +183,17 @@ class SessionCalls:
         """What a session's last round left to the next; dropped with its round as it was read last."""
         return self._read.remembered(session_id)
 
+    def forget_expired(self) -> None:
+        """Forget sessions that were not used in time, and what was made of them.
+
+        Raises:
+            SessionStoreError: the store cannot be written now.
+        """
+        try:
+            self.sessions.forget_expired()
+        finally:
+            self._read.keep(self.sessions.holds)
+
     def known_parameters(self, session_id: str) -> PlanParameters | None:
         """How a session's rounds are planned, at once; None: it was not used lately."""
         return self._read.parameters(session_id)
@@ -259,6 +270,13 @@ class _ReadRounds:
             if session_id not in self._rounds:
                 return Remembered()
             return self._remembered.setdefault(session_id, Remembered())
+
+    def keep(self, wanted: Callable[[str], bool]) -> None:
+        """Forget all other sessions."""
+        with self._lock:
+            for session_id in [each for each in self._rounds if not wanted(each)]:
+                del self._rounds[session_id]
+                self._remembered.pop(session_id, None)
 
     def drop(self, session_id: str) -> None:
         """Forget a session."""

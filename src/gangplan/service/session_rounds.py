@@ -181,6 +181,20 @@ class SessionRounds:
         short.session.difference_from = session.difference_from
         return short
 
+    def forget_expired(self) -> None:
+        """Forget sessions that were not used in time, and what was made of them.
+
+        Raises:
+            SessionStoreError: the store cannot be written now.
+        """
+        try:
+            self._calls.forget_expired()
+        finally:
+            holds = self._calls.sessions.holds
+            with self._lock:
+                for key in [key for key in self._last if not holds(key[0])]:
+                    del self._last[key]
+
     def _remember(self, session_id: str, answer: round_pb2.PlanRoundResponse) -> None:
         """The last plan of a session, for differences; of the sessions used last."""
         with self._lock:

@@ -186,6 +186,23 @@ class Sessions:
         if not self._store.delete(session_id):
             raise _unknown(session_id)
 
+    def forget_expired(self) -> None:
+        """Forget what was not used in time, though nobody asks for it.
+
+        Raises:
+            SessionStoreError: the store cannot be written now.
+        """
+        now = self._clock()
+        with self._lock:
+            late = [session_id for session_id, held in self._held.items() if held.expires_at <= now]
+            for session_id in late:
+                del self._held[session_id]
+        self._store.sweep(now)
+
+    def holds(self, session_id: str) -> bool:
+        """Whether a session need not be loaded when it is used."""
+        return session_id in self._held
+
     def close(self) -> None:
         """Let go of the store."""
         self._store.close()
