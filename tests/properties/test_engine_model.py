@@ -228,6 +228,12 @@ def options_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTabl
     if left is not None and work_left is not None:
         needed = work_left / left if left > 0 else np.inf
         lateness = work_left / outcome.throughput - left if outcome.throughput > 0 else np.inf
+    urgency = 1.0
+    if job.deadline is not None and work_left is not None:
+        horizon = max(round_.horizon_seconds, round_.round_seconds)
+        urgency = (horizon / max(job.deadline - round_.now, round_.round_seconds)) ** (
+            round_.policy.deadline_urgency
+        )
     lost = 0.0
     if not outcome.forced and (moved or outcome.status is Status.EVICTED):
         lost = (mine.lost_seconds + job.restart_seconds) * mine.held
@@ -259,6 +265,7 @@ def options_of(outcome: Outcome, facts: RoundFacts, round_: Round) -> OptionTabl
         weight=one(mine.weight),
         throughput=one(outcome.throughput),
         rate_needed=one(needed),
+        urgency=one(urgency),
         lateness_seconds=one(lateness),
         decay_seconds=one(job.deadline_decay_seconds),
         wider_than_preferred=np.array([wide]),

@@ -214,6 +214,7 @@ EVERYTHING = Round(
         service_quantiles=Quantiles((0.5, 0.9), (3_600.0, 40_000.0)),
         priority_weights={-1: 0.5, 3: 4.0},
         deadline_weight=0.75,
+        deadline_urgency=1.25,
         deadline_quantile=0.875,
         locality_weight=0.2,
         switching_weight=1.25,

@@ -67,6 +67,8 @@ class Policy:
             less a job has received, the sooner it is expected to end.
         priority_weights: weight by priority class; a class that is not listed weighs 1.
         deadline_weight: worth of meeting the rate that a deadline still needs, per weighted requested device.
+        deadline_urgency: power, 0 to 2, of the horizon over the time left until the deadline, by which that
+            worth is multiplied; 0: it is the same however near the deadline is.
         deadline_quantile: probability, above 0 and below 1, at which deadlines read a predicted work left: a
             rate counts as enough if it is enough so often. At 0.8, to miss a deadline is taken to cost four
             times as much as to hurry in vain (the ratio of a newsvendor).
@@ -109,6 +111,7 @@ class Policy:
     service_quantiles: Quantiles | None = None
     priority_weights: Mapping[int, float] = field(default_factory=lambda: _NO_WEIGHTS)
     deadline_weight: float = 0.5
+    deadline_urgency: float = 0.0
     deadline_quantile: float = 0.8
     locality_weight: float = 0.1
     switching_weight: float = 1.0

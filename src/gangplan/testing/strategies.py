@@ -342,6 +342,7 @@ def _policy(d: _Draw) -> Policy:
         service_quantiles=d.one((None, Quantiles((0.2, 0.5, 0.9), (300.0, 2_000.0, 80_000.0)))),
         priority_weights={1: 2.0, 2: 4.0} if d.chance(80) else {},
         deadline_weight=d.one((0.5, 0.0, 2.0)),
+        deadline_urgency=d.one((0.0, 1.0, 0.5)),
         deadline_quantile=d.one((0.8, 0.5)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
         switching_weight=d.one((1.0, 1.0, 0.0)),

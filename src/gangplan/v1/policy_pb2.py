@@ -27,7 +27,7 @@ from gangplan.v1 import resources_pb2 as gangplan_dot_v1_dot_resources__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gangplan/v1/policy.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\x1a\x1bgangplan/v1/resources.proto\x1a\x1egoogle/protobuf/duration.proto\"\xca\x02\n\x06Policy\x12!\n\x05terms\x18\x01 \x01(\x0b\x32\x12.gangplan.v1.Terms\x12.\n\x0c\x63hurn_limits\x18\x02 \x01(\x0b\x32\x18.gangplan.v1.ChurnLimits\x12.\n\x0ereference_host\x18\x03 \x01(\x0b\x32\x16.gangplan.v1.Resources\x12 \n\x05tiers\x18\x04 \x03(\x0b\x32\x11.gangplan.v1.Tier\x12\x34\n\toverrides\x18\x05 \x03(\x0b\x32\x1b.gangplan.v1.PolicyOverrideB\x04\xa0\xbb\x18\x01\x12,\n\x08promises\x18\x07 \x01(\x0b\x32\x1a.gangplan.v1.PromisePolicy\x12\'\n\x08headroom\x18\x08 \x01(\x0b\x32\x15.gangplan.v1.Headroom\x12\x0e\n\x06preset\x18\x06 \x01(\t\"\xc4\x04\n\x05Terms\x12/\n\nthroughput\x18\x01 \x01(\x0b\x32\x1b.gangplan.v1.ThroughputTerm\x12+\n\x08\x66\x61irness\x18\x02 \x01(\x0b\x32\x19.gangplan.v1.FairnessTerm\x12+\n\x08priority\x18\x03 \x01(\x0b\x32\x19.gangplan.v1.PriorityTerm\x12+\n\x08\x64\x65\x61\x64line\x18\x04 \x01(\x0b\x32\x19.gangplan.v1.DeadlineTerm\x12+\n\x08locality\x18\x05 \x01(\x0b\x32\x19.gangplan.v1.LocalityTerm\x12-\n\tswitching\x18\x06 \x01(\x0b\x32\x1a.gangplan.v1.SwitchingTerm\x12<\n\x0eresidual_value\x18\x07 \x01(\x0b\x32\x1e.gangplan.v1.ResidualValueTermB\x04\xa0\xbb\x18\x01\x12#\n\x04\x63ost\x18\x08 \x01(\x0b\x32\x15.gangplan.v1.CostTerm\x12-\n\x06\x65nergy\x18\t \x01(\x0b\x32\x17.gangplan.v1.EnergyTermB\x04\xa0\xbb\x18\x01\x12+\n\x08tracking\x18\x14 \x01(\x0b\x32\x19.gangplan.v1.TrackingTerm\x12\x35\n\rfragmentation\x18\x15 \x01(\x0b\x32\x1e.gangplan.v1.FragmentationTerm\x12\x31\n\x0binteractive\x18\x16 \x01(\x0b\x32\x1c.gangplan.v1.InteractiveTerm\"d\n\x0eThroughputTerm\x12\x1a\n\rsize_exponent\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x06weight\x18\x02 \x01(\x01\x42\x04\xa0\xbb\x18\x01H\x01\x88\x01\x01\x42\x10\n\x0e_size_exponentB\t\n\x07_weight\"\x93\x02\n\x0c\x46\x61irnessTerm\x12\x12\n\x05power\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\'\n\x04\x66orm\x18\x02 \x01(\x0e\x32\x19.gangplan.v1.FairnessForm\x12*\n\x07mixture\x18\x03 \x03(\x0b\x32\x19.gangplan.v1.FairnessPart\x12\x18\n\x0bqueue_power\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rwork_quantile\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x38\n\x11service_quantiles\x18\x06 \x01(\x0b\x32\x1d.gangplan.v1.ServiceQuantilesB\x08\n\x06_powerB\x0e\n\x0c_queue_powerB\x10\n\x0e_work_quantile\"E\n\x0c\x46\x61irnessPart\x12\'\n\x04\x66orm\x18\x01 \x01(\x0e\x32\x19.gangplan.v1.FairnessForm\x12\x0c\n\x04part\x18\x02 \x01(\x01\"A\n\x10ServiceQuantiles\x12\x15\n\rprobabilities\x18\x01 \x03(\x01\x12\x16\n\x0e\x64\x65vice_seconds\x18\x02 \x03(\x01\"\x94\x01\n\x0cPriorityTerm\x12K\n\x12weight_by_priority\x18\x01 \x03(\x0b\x32/.gangplan.v1.PriorityTerm.WeightByPriorityEntry\x1a\x37\n\x15WeightByPriorityEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\\\n\x0c\x44\x65\x61\x64lineTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\rwork_quantile\x18\x02 \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_weightB\x10\n\x0e_work_quantile\".\n\x0cLocalityTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"/\n\rSwitchingTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\".\n\x0cTrackingTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"3\n\x11\x46ragmentationTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"1\n\x0fInteractiveTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"\xa2\x01\n\x11ResidualValueTerm\x12S\n\x14weight_by_block_size\x18\x01 \x03(\x0b\x32\x35.gangplan.v1.ResidualValueTerm.WeightByBlockSizeEntry\x1a\x38\n\x16WeightByBlockSizeEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\">\n\x08\x43ostTerm\x12\x1d\n\x10weight_per_micro\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\x13\n\x11_weight_per_micro\"*\n\nEnergyTerm\x12\x1c\n\x14weight_per_kilojoule\x18\x01 \x01(\x01\"\xec\x01\n\x0b\x43hurnLimits\x12\x1d\n\x10\x64isruption_limit\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x33\n\x10minimum_run_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\nhysteresis\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12*\n\x1d\x64isruption_limit_per_job_hour\x18\x04 \x01(\x05H\x02\x88\x01\x01\x42\x13\n\x11_disruption_limitB\r\n\x0b_hysteresisB \n\x1e_disruption_limit_per_job_hour\"\x83\x01\n\x08Headroom\x12\x41\n\x0f\x64\x65vices_by_type\x18\x01 \x03(\x0b\x32(.gangplan.v1.Headroom.DevicesByTypeEntry\x1a\x34\n\x12\x44\x65vicesByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"\x97\x01\n\rPromisePolicy\x12(\n\x05\x61\x66ter\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1a\n\rwork_quantile\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12.\n\x0blongest_run\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationB\x10\n\x0e_work_quantile\"-\n\x04Tier\x12\x12\n\npriorities\x18\x01 \x03(\x05\x12\x11\n\ttolerance\x18\x02 \x01(\x01\"d\n\x0ePolicyOverride\x12\x0f\n\x05queue\x18\x01 \x01(\tH\x00\x12\x13\n\tpartition\x18\x02 \x01(\tH\x00\x12#\n\x06policy\x18\x03 \x01(\x0b\x32\x13.gangplan.v1.PolicyB\x07\n\x05scope*\xe3\x01\n\x0c\x46\x61irnessForm\x12\x1d\n\x19\x46\x41IRNESS_FORM_UNSPECIFIED\x10\x00\x12\x19\n\x15\x46\x41IRNESS_FORM_WEIGHTS\x10\x01\x12\x15\n\x11\x46\x41IRNESS_FORM_LOG\x10\x02\x12 \n\x1c\x46\x41IRNESS_FORM_NEGATIVE_POWER\x10\x03\x12\x1d\n\x19\x46\x41IRNESS_FORM_DEVICE_TIME\x10\x04\x12&\n\"FAIRNESS_FORM_EFFECTIVE_THROUGHPUT\x10\x05\x12\x19\n\x15\x46\x41IRNESS_FORM_GITTINS\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gangplan/v1/policy.proto\x12\x0bgangplan.v1\x1a\x19gangplan/v1/options.proto\x1a\x1bgangplan/v1/resources.proto\x1a\x1egoogle/protobuf/duration.proto\"\xca\x02\n\x06Policy\x12!\n\x05terms\x18\x01 \x01(\x0b\x32\x12.gangplan.v1.Terms\x12.\n\x0c\x63hurn_limits\x18\x02 \x01(\x0b\x32\x18.gangplan.v1.ChurnLimits\x12.\n\x0ereference_host\x18\x03 \x01(\x0b\x32\x16.gangplan.v1.Resources\x12 \n\x05tiers\x18\x04 \x03(\x0b\x32\x11.gangplan.v1.Tier\x12\x34\n\toverrides\x18\x05 \x03(\x0b\x32\x1b.gangplan.v1.PolicyOverrideB\x04\xa0\xbb\x18\x01\x12,\n\x08promises\x18\x07 \x01(\x0b\x32\x1a.gangplan.v1.PromisePolicy\x12\'\n\x08headroom\x18\x08 \x01(\x0b\x32\x15.gangplan.v1.Headroom\x12\x0e\n\x06preset\x18\x06 \x01(\t\"\xc4\x04\n\x05Terms\x12/\n\nthroughput\x18\x01 \x01(\x0b\x32\x1b.gangplan.v1.ThroughputTerm\x12+\n\x08\x66\x61irness\x18\x02 \x01(\x0b\x32\x19.gangplan.v1.FairnessTerm\x12+\n\x08priority\x18\x03 \x01(\x0b\x32\x19.gangplan.v1.PriorityTerm\x12+\n\x08\x64\x65\x61\x64line\x18\x04 \x01(\x0b\x32\x19.gangplan.v1.DeadlineTerm\x12+\n\x08locality\x18\x05 \x01(\x0b\x32\x19.gangplan.v1.LocalityTerm\x12-\n\tswitching\x18\x06 \x01(\x0b\x32\x1a.gangplan.v1.SwitchingTerm\x12<\n\x0eresidual_value\x18\x07 \x01(\x0b\x32\x1e.gangplan.v1.ResidualValueTermB\x04\xa0\xbb\x18\x01\x12#\n\x04\x63ost\x18\x08 \x01(\x0b\x32\x15.gangplan.v1.CostTerm\x12-\n\x06\x65nergy\x18\t \x01(\x0b\x32\x17.gangplan.v1.EnergyTermB\x04\xa0\xbb\x18\x01\x12+\n\x08tracking\x18\x14 \x01(\x0b\x32\x19.gangplan.v1.TrackingTerm\x12\x35\n\rfragmentation\x18\x15 \x01(\x0b\x32\x1e.gangplan.v1.FragmentationTerm\x12\x31\n\x0binteractive\x18\x16 \x01(\x0b\x32\x1c.gangplan.v1.InteractiveTerm\"d\n\x0eThroughputTerm\x12\x1a\n\rsize_exponent\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x06weight\x18\x02 \x01(\x01\x42\x04\xa0\xbb\x18\x01H\x01\x88\x01\x01\x42\x10\n\x0e_size_exponentB\t\n\x07_weight\"\x93\x02\n\x0c\x46\x61irnessTerm\x12\x12\n\x05power\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\'\n\x04\x66orm\x18\x02 \x01(\x0e\x32\x19.gangplan.v1.FairnessForm\x12*\n\x07mixture\x18\x03 \x03(\x0b\x32\x19.gangplan.v1.FairnessPart\x12\x18\n\x0bqueue_power\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12\x1a\n\rwork_quantile\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x38\n\x11service_quantiles\x18\x06 \x01(\x0b\x32\x1d.gangplan.v1.ServiceQuantilesB\x08\n\x06_powerB\x0e\n\x0c_queue_powerB\x10\n\x0e_work_quantile\"E\n\x0c\x46\x61irnessPart\x12\'\n\x04\x66orm\x18\x01 \x01(\x0e\x32\x19.gangplan.v1.FairnessForm\x12\x0c\n\x04part\x18\x02 \x01(\x01\"A\n\x10ServiceQuantiles\x12\x15\n\rprobabilities\x18\x01 \x03(\x01\x12\x16\n\x0e\x64\x65vice_seconds\x18\x02 \x03(\x01\"\x94\x01\n\x0cPriorityTerm\x12K\n\x12weight_by_priority\x18\x01 \x03(\x0b\x32/.gangplan.v1.PriorityTerm.WeightByPriorityEntry\x1a\x37\n\x15WeightByPriorityEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"~\n\x0c\x44\x65\x61\x64lineTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\rwork_quantile\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x14\n\x07urgency\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\t\n\x07_weightB\x10\n\x0e_work_quantileB\n\n\x08_urgency\".\n\x0cLocalityTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"/\n\rSwitchingTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\".\n\x0cTrackingTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"3\n\x11\x46ragmentationTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"1\n\x0fInteractiveTerm\x12\x13\n\x06weight\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_weight\"\xa2\x01\n\x11ResidualValueTerm\x12S\n\x14weight_by_block_size\x18\x01 \x03(\x0b\x32\x35.gangplan.v1.ResidualValueTerm.WeightByBlockSizeEntry\x1a\x38\n\x16WeightByBlockSizeEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\">\n\x08\x43ostTerm\x12\x1d\n\x10weight_per_micro\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\x13\n\x11_weight_per_micro\"*\n\nEnergyTerm\x12\x1c\n\x14weight_per_kilojoule\x18\x01 \x01(\x01\"\xec\x01\n\x0b\x43hurnLimits\x12\x1d\n\x10\x64isruption_limit\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x33\n\x10minimum_run_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\nhysteresis\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12*\n\x1d\x64isruption_limit_per_job_hour\x18\x04 \x01(\x05H\x02\x88\x01\x01\x42\x13\n\x11_disruption_limitB\r\n\x0b_hysteresisB \n\x1e_disruption_limit_per_job_hour\"\x83\x01\n\x08Headroom\x12\x41\n\x0f\x64\x65vices_by_type\x18\x01 \x03(\x0b\x32(.gangplan.v1.Headroom.DevicesByTypeEntry\x1a\x34\n\x12\x44\x65vicesByTypeEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"\x97\x01\n\rPromisePolicy\x12(\n\x05\x61\x66ter\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1a\n\rwork_quantile\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12.\n\x0blongest_run\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationB\x10\n\x0e_work_quantile\"-\n\x04Tier\x12\x12\n\npriorities\x18\x01 \x03(\x05\x12\x11\n\ttolerance\x18\x02 \x01(\x01\"d\n\x0ePolicyOverride\x12\x0f\n\x05queue\x18\x01 \x01(\tH\x00\x12\x13\n\tpartition\x18\x02 \x01(\tH\x00\x12#\n\x06policy\x18\x03 \x01(\x0b\x32\x13.gangplan.v1.PolicyB\x07\n\x05scope*\xe3\x01\n\x0c\x46\x61irnessForm\x12\x1d\n\x19\x46\x41IRNESS_FORM_UNSPECIFIED\x10\x00\x12\x19\n\x15\x46\x41IRNESS_FORM_WEIGHTS\x10\x01\x12\x15\n\x11\x46\x41IRNESS_FORM_LOG\x10\x02\x12 \n\x1c\x46\x41IRNESS_FORM_NEGATIVE_POWER\x10\x03\x12\x1d\n\x19\x46\x41IRNESS_FORM_DEVICE_TIME\x10\x04\x12&\n\"FAIRNESS_FORM_EFFECTIVE_THROUGHPUT\x10\x05\x12\x19\n\x15\x46\x41IRNESS_FORM_GITTINS\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,8 +48,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESIDUALVALUETERM_WEIGHTBYBLOCKSIZEENTRY']._serialized_options = b'8\001'
   _globals['_HEADROOM_DEVICESBYTYPEENTRY']._loaded_options = None
   _globals['_HEADROOM_DEVICESBYTYPEENTRY']._serialized_options = b'8\001'
-  _globals['_FAIRNESSFORM']._serialized_start=3007
-  _globals['_FAIRNESSFORM']._serialized_end=3234
+  _globals['_FAIRNESSFORM']._serialized_start=3041
+  _globals['_FAIRNESSFORM']._serialized_end=3268
   _globals['_POLICY']._serialized_start=130
   _globals['_POLICY']._serialized_end=460
   _globals['_TERMS']._serialized_start=463
@@ -67,35 +67,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PRIORITYTERM_WEIGHTBYPRIORITYENTRY']._serialized_start=1657
   _globals['_PRIORITYTERM_WEIGHTBYPRIORITYENTRY']._serialized_end=1712
   _globals['_DEADLINETERM']._serialized_start=1714
-  _globals['_DEADLINETERM']._serialized_end=1806
-  _globals['_LOCALITYTERM']._serialized_start=1808
-  _globals['_LOCALITYTERM']._serialized_end=1854
-  _globals['_SWITCHINGTERM']._serialized_start=1856
-  _globals['_SWITCHINGTERM']._serialized_end=1903
-  _globals['_TRACKINGTERM']._serialized_start=1905
-  _globals['_TRACKINGTERM']._serialized_end=1951
-  _globals['_FRAGMENTATIONTERM']._serialized_start=1953
-  _globals['_FRAGMENTATIONTERM']._serialized_end=2004
-  _globals['_INTERACTIVETERM']._serialized_start=2006
-  _globals['_INTERACTIVETERM']._serialized_end=2055
-  _globals['_RESIDUALVALUETERM']._serialized_start=2058
-  _globals['_RESIDUALVALUETERM']._serialized_end=2220
-  _globals['_RESIDUALVALUETERM_WEIGHTBYBLOCKSIZEENTRY']._serialized_start=2164
-  _globals['_RESIDUALVALUETERM_WEIGHTBYBLOCKSIZEENTRY']._serialized_end=2220
-  _globals['_COSTTERM']._serialized_start=2222
-  _globals['_COSTTERM']._serialized_end=2284
-  _globals['_ENERGYTERM']._serialized_start=2286
-  _globals['_ENERGYTERM']._serialized_end=2328
-  _globals['_CHURNLIMITS']._serialized_start=2331
-  _globals['_CHURNLIMITS']._serialized_end=2567
-  _globals['_HEADROOM']._serialized_start=2570
-  _globals['_HEADROOM']._serialized_end=2701
-  _globals['_HEADROOM_DEVICESBYTYPEENTRY']._serialized_start=2649
-  _globals['_HEADROOM_DEVICESBYTYPEENTRY']._serialized_end=2701
-  _globals['_PROMISEPOLICY']._serialized_start=2704
-  _globals['_PROMISEPOLICY']._serialized_end=2855
-  _globals['_TIER']._serialized_start=2857
-  _globals['_TIER']._serialized_end=2902
-  _globals['_POLICYOVERRIDE']._serialized_start=2904
-  _globals['_POLICYOVERRIDE']._serialized_end=3004
+  _globals['_DEADLINETERM']._serialized_end=1840
+  _globals['_LOCALITYTERM']._serialized_start=1842
+  _globals['_LOCALITYTERM']._serialized_end=1888
+  _globals['_SWITCHINGTERM']._serialized_start=1890
+  _globals['_SWITCHINGTERM']._serialized_end=1937
+  _globals['_TRACKINGTERM']._serialized_start=1939
+  _globals['_TRACKINGTERM']._serialized_end=1985
+  _globals['_FRAGMENTATIONTERM']._serialized_start=1987
+  _globals['_FRAGMENTATIONTERM']._serialized_end=2038
+  _globals['_INTERACTIVETERM']._serialized_start=2040
+  _globals['_INTERACTIVETERM']._serialized_end=2089
+  _globals['_RESIDUALVALUETERM']._serialized_start=2092
+  _globals['_RESIDUALVALUETERM']._serialized_end=2254
+  _globals['_RESIDUALVALUETERM_WEIGHTBYBLOCKSIZEENTRY']._serialized_start=2198
+  _globals['_RESIDUALVALUETERM_WEIGHTBYBLOCKSIZEENTRY']._serialized_end=2254
+  _globals['_COSTTERM']._serialized_start=2256
+  _globals['_COSTTERM']._serialized_end=2318
+  _globals['_ENERGYTERM']._serialized_start=2320
+  _globals['_ENERGYTERM']._serialized_end=2362
+  _globals['_CHURNLIMITS']._serialized_start=2365
+  _globals['_CHURNLIMITS']._serialized_end=2601
+  _globals['_HEADROOM']._serialized_start=2604
+  _globals['_HEADROOM']._serialized_end=2735
+  _globals['_HEADROOM_DEVICESBYTYPEENTRY']._serialized_start=2683
+  _globals['_HEADROOM_DEVICESBYTYPEENTRY']._serialized_end=2735
+  _globals['_PROMISEPOLICY']._serialized_start=2738
+  _globals['_PROMISEPOLICY']._serialized_end=2889
+  _globals['_TIER']._serialized_start=2891
+  _globals['_TIER']._serialized_end=2936
+  _globals['_POLICYOVERRIDE']._serialized_start=2938
+  _globals['_POLICYOVERRIDE']._serialized_end=3038
 # @@protoc_insertion_point(module_scope)

@@ -444,26 +444,37 @@ class DeadlineTerm(_message.Message):
 
     WEIGHT_FIELD_NUMBER: _builtins.int
     WORK_QUANTILE_FIELD_NUMBER: _builtins.int
+    URGENCY_FIELD_NUMBER: _builtins.int
     weight: _builtins.float
     """GPU-equivalents for each weighted device asked for, 0 to 1e9. Unset: the default; 0: deadlines are off."""
     work_quantile: _builtins.float
     """Probability at which deadlines read a predicted work left, 0.001 to 0.999: a rate counts as enough if it is enough so often.
     Unset: 0.8.
     """
+    urgency: _builtins.float
+    """Power, 0 to 2, of the horizon over the time left until the deadline (one round at least), by which the reward is multiplied:
+    at 1 all deadlines are worth the same over the time that they leave, and who nears his loses nothing by the devices that he
+    needs meanwhile. Unset: 0, the same however near it is.
+    """
     def __init__(
         self,
         *,
         weight: _builtins.float | None = ...,
         work_quantile: _builtins.float | None = ...,
+        urgency: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "_work_quantile", b"_work_quantile", "weight", b"weight", "work_quantile", b"work_quantile"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_urgency", b"_urgency", "_weight", b"_weight", "_work_quantile", b"_work_quantile", "urgency", b"urgency", "weight", b"weight", "work_quantile", b"work_quantile"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "_work_quantile", b"_work_quantile", "weight", b"weight", "work_quantile", b"work_quantile"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_urgency", b"_urgency", "_weight", b"_weight", "_work_quantile", b"_work_quantile", "urgency", b"urgency", "weight", b"weight", "work_quantile", b"work_quantile"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__urgency: _TypeAlias = _typing.Literal["urgency"]  # noqa: Y015
+    _WhichOneofArgType__urgency: _TypeAlias = _typing.Literal["_urgency", b"_urgency"]  # noqa: Y015
     _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
     _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
     _WhichOneofReturnType__work_quantile: _TypeAlias = _typing.Literal["work_quantile"]  # noqa: Y015
     _WhichOneofArgType__work_quantile: _TypeAlias = _typing.Literal["_work_quantile", b"_work_quantile"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__urgency) -> _WhichOneofReturnType__urgency | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
     @_typing.overload

@@ -26,6 +26,7 @@ class Deadlines:
     Attributes:
         decay: shape (classes,), seconds; 0 where the deadline is not soft.
         doomed: shape (classes,), whether a strict deadline cannot be met any more, whatever is done.
+        urgency: shape (classes,), factor of the reward by how near it is; 1 without a deadline.
     """
 
     def __init__(self, round_: Round, jobs: Sequence[Job], speeds: Speeds) -> None:
@@ -45,6 +46,8 @@ class Deadlines:
             self._strict[c] = jobs[c].work_left is not None
             if self._strict[c]:
                 self._best[c] = speeds.best(jobs[c].component)
+        near = max(round_.horizon_seconds, round_.round_seconds) / self._time.clip(round_.round_seconds)
+        self.urgency: FloatArray = np.where(judged, near**round_.policy.deadline_urgency, 1.0)
         reach = self._best * self._time.clip(0.0)
         self.doomed: BoolArray = self._strict & (self._left * (1.0 - TOLERANCE) > reach)
 

@@ -171,6 +171,7 @@ class Pricing:
             weight=self._weights.weight[jobs],
             throughput=throughput,
             rate_needed=self._deadlines.rate_needed(classes, delay),
+            urgency=self._deadlines.urgency[classes],
             lateness_seconds=self._deadlines.lateness(classes, throughput, delay),
             decay_seconds=self._deadlines.decay[classes],
             wider_than_preferred=wider_than_preferred,

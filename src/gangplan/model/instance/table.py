@@ -25,6 +25,7 @@ class OptionTable:
         weight: w, what a job at its reference is worth under the forms of fairness, per unit of V.
         throughput: work units per second.
         rate_needed: work units per second that the deadline still needs; ``inf`` when none can be met.
+        urgency: factor of the reward for a deadline, by how near it is.
         lateness_seconds: by how much the job would end after its deadline at this throughput; negative when
             before, ``inf`` when it has none that can be judged.
         decay_seconds: time after a soft deadline until nothing is left of its reward; 0: not soft.
@@ -48,6 +49,7 @@ class OptionTable:
     weight: FloatArray
     throughput: FloatArray
     rate_needed: FloatArray
+    urgency: FloatArray
     lateness_seconds: FloatArray
     decay_seconds: FloatArray
     wider_than_preferred: BoolArray

@@ -1,12 +1,21 @@
 """Deadline: a reward for running at least at the rate that the deadline still needs.
 
-``w_j req_j`` when ``throughput >= work_left / (deadline - now - delay)``, where the delay is the restart time
-of a job that is moved or resized (decision 13), and 0 otherwise. A job without a deadline, with unknown work
-left, or whose deadline leaves no time has no reward to win. The minimum-rate form follows ElasticFlow (Gu et
-al., ASPLOS 2023, section 4.1: minimum satisfactory share), as a step in the sense of the design, section 5.
+``w_j req_j u_j`` when ``throughput >= work_left / (deadline - now - delay)``, where the delay is the restart
+time of a job that is moved or resized (decision 13), and 0 otherwise. A job without a deadline, with unknown
+work left, or whose deadline leaves no time has no reward to win. The minimum-rate form follows ElasticFlow
+(Gu et al., ASPLOS 2023, section 4.1: minimum satisfactory share), as a step in the sense of the design,
+section 5.
+
+``u_j = (H / max(deadline - now, round)) ** urgency`` with the policy's urgency, 0 by default, and the round's
+horizon H. At 1 what a deadline is worth is spread over the time that is left until it. The reward for each
+device that the rate needs is then in proportion to one over the device time that is still needed: it rises
+as the job runs, so that who is begun is finished, and hardly changes while it waits; the greedy rule of
+knapsacks (Dantzig, Operations Research 5, 1957), with deadlines to keep and device time to spend. At 0 it
+falls as the deadline nears, since more devices are needed, and who has waited goes on waiting until its
+deadline is lost.
 
 After a **soft** deadline the reward falls instead: a job that would end ``late`` seconds after it at this
-throughput earns ``w_j req_j (1 - late / decay)``, between 0 and all of it (a utility that falls linearly
+throughput earns ``w_j req_j u_j (1 - late / decay)``, between 0 and all of it (a utility that falls linearly
 after the deadline, as the time-utility functions of Jensen, Locke and Tokuda, RTSS 1985).
 
 A **strict** deadline earns the same step, and nothing else counts once it is lost: an outcome after which
@@ -54,7 +63,7 @@ def coefficients(table: OptionTable) -> FloatArray:
     soft = (table.decay_seconds > 0.0) & np.isfinite(table.lateness_seconds)
     late = np.divide(table.lateness_seconds, table.decay_seconds, where=soft, out=np.ones(len(runs)))
     share = np.where(soft & runs, (1.0 - late).clip(0.0, 1.0), met)
-    return share * table.weight * table.size
+    return share * table.urgency * table.weight * table.size
 
 
 def evaluate(table: OutcomeTable) -> FloatArray:
@@ -66,13 +75,21 @@ def evaluate(table: OutcomeTable) -> FloatArray:
         return found
     at, throughput = table.at[rows], table.throughput[rows]
     time = columns.time_left[at] - np.where(table.restarted[rows], columns.restart[at], 0.0)
-    full, left = columns.weight[at] * columns.size[at], columns.left[at]
+    full = columns.weight[at] * columns.size[at] * _urgency(table.facts.round, columns.time_left[at])
+    left = columns.left[at]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         met = (time > 0.0) & (throughput >= left / time * (1 - TOLERANCE))
         late = left / throughput - time
         share = np.clip(1.0 - late / columns.decay[at], 0.0, 1.0)
     found[rows] = np.where(columns.soft[at], full * share, np.where(met, full, 0.0))
     return found
+
+
+def _urgency(round_: Round, time_left: FloatArray) -> FloatArray:
+    """The horizon over the time left, which counts as one round at least, to the policy's power."""
+    horizon = max(round_.round_seconds, round_.horizon_seconds)
+    near: FloatArray = horizon / np.maximum(time_left, round_.round_seconds)
+    return near**round_.policy.deadline_urgency
 
 
 def lost(table: OutcomeTable) -> NDArray[np.bool_]:

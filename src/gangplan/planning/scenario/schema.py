@@ -325,6 +325,7 @@ class PolicyPart(Part):
     fairness_quantile: Probability = _DEFAULTS.fairness_quantile
     service_quantiles: QuantilesPart | None = None
     deadline_weight: NonNegative = _DEFAULTS.deadline_weight
+    deadline_urgency: Annotated[NonNegative, Field(le=2)] = _DEFAULTS.deadline_urgency
     deadline_quantile: Probability = _DEFAULTS.deadline_quantile
     locality_weight: NonNegative = _DEFAULTS.locality_weight
     switching_weight: NonNegative = _DEFAULTS.switching_weight

@@ -38,6 +38,7 @@ RANGES: Mapping[str, Knob] = MappingProxyType(
         for knob in (
             Knob("fairness_power", 0.0, 2.0),
             Knob("deadline_weight", 0.0, 8.0),
+            Knob("deadline_urgency", 0.0, 2.0),
             Knob("switching_weight", 0.0, 4.0),
             Knob("size_exponent", 0.0, 1.5),
             Knob("queue_fairness_power", 0.0, 2.0),

@@ -57,6 +57,9 @@ SIZE_EXPONENT = 4.0
 FAIRNESS_POWER = 2.0
 """Largest p (decision 11)."""
 
+DEADLINE_URGENCY = 2.0
+"""Largest power of the horizon over the time left until a deadline."""
+
 START_ERRORS = 64
 """Most past errors of estimated starts for a class of jobs."""
 

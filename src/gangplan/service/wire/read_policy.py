@@ -82,6 +82,7 @@ def read_policy(message: policy_pb2.Policy, path: str, types: AbstractSet[str], 
     if terms.deadline.HasField("work_quantile"):
         on_time = real_probability(terms.deadline.work_quantile, inside, "deadline.work_quantile", fields)
     deadline = terms.deadline.weight if terms.deadline.HasField("weight") else start.deadline_weight
+    urgency = terms.deadline.urgency if terms.deadline.HasField("urgency") else start.deadline_urgency
     locality = terms.locality.weight if terms.locality.HasField("weight") else start.locality_weight
     switching = terms.switching.weight if terms.switching.HasField("weight") else start.switching_weight
     tracking = terms.tracking.weight if terms.tracking.HasField("weight") else start.tracking_weight
@@ -112,6 +113,7 @@ def read_policy(message: policy_pb2.Policy, path: str, types: AbstractSet[str], 
         or start.service_quantiles,
         priority_weights=MappingProxyType(priorities or dict(start.priority_weights)),
         deadline_weight=fields.real(deadline, inside, "deadline.weight", 0.0, limits.LARGEST_FACTOR),
+        deadline_urgency=fields.real(urgency, inside, "deadline.urgency", 0.0, limits.DEADLINE_URGENCY),
         deadline_quantile=on_time,
         locality_weight=fields.real(locality, inside, "locality.weight", 0.0, limits.LARGEST_FACTOR),
         switching_weight=fields.real(switching, inside, "switching.weight", 0.0, limits.LARGEST_FACTOR),

@@ -18,7 +18,9 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
                 weight_by_priority=dict(sorted(policy.priority_weights.items()))
             ),
             deadline=policy_pb2.DeadlineTerm(
-                weight=policy.deadline_weight, work_quantile=policy.deadline_quantile
+                weight=policy.deadline_weight,
+                urgency=policy.deadline_urgency,
+                work_quantile=policy.deadline_quantile,
             ),
             locality=policy_pb2.LocalityTerm(weight=policy.locality_weight),
             switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
