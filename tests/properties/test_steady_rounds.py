@@ -23,7 +23,7 @@ from gangplan.planning.rounds.saved import belongs_to, restore, save
 from gangplan.planning.rounds.state import JobState
 from gangplan.planning.rounds.told import Telling, Told
 
-STEADY = ("fifo", "shortest-remaining")
+STEADY = ("fifo", "shortest-remaining", "easy-backfill")
 CLOSE = 1e-6
 
 

@@ -16,6 +16,7 @@ from gangplan.cli.exits import explained, say
 from gangplan.cli.output import Format, print_document
 from gangplan.cli.render.counting import counting
 from gangplan.cli.render.figures import counted
+from gangplan.planning.default_policy import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from gangplan.planning.rounds.history import History
@@ -68,7 +69,7 @@ def simulate(
         ),
     ],
     *,
-    policy: Annotated[str, typer.Option(help="Who decides; --policy list lists them.")] = "tracking",
+    policy: Annotated[str, typer.Option(help="Who decides; --policy list lists them.")] = DEFAULT_POLICY,
     preset: Annotated[
         str | None,
         typer.Option(help="What gangplan's own policies weigh: a name that `gangplan policies` lists."),

@@ -13,6 +13,7 @@ import typer
 from gangplan.cli.exits import explained
 from gangplan.cli.output import Format, print_document
 from gangplan.cli.render.counting import counting
+from gangplan.planning.default_policy import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from gangplan.planning.study.schema import Bound
@@ -34,7 +35,9 @@ def tune(
     cluster: Annotated[
         Path | None, typer.Option(help="Of a trace: a scenario with nodes, catalogue and policy.")
     ] = None,
-    policy: Annotated[str, typer.Option(help="Of gangplan's own, whose weights are turned.")] = "myopic",
+    policy: Annotated[
+        str, typer.Option(help="Of gangplan's own, whose weights are turned.")
+    ] = DEFAULT_POLICY,
     figure: Annotated[
         list[str] | None,
         typer.Option(help="Two or three figures.", show_default="completion_mean and rho_worst"),

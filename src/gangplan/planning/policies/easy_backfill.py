@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
@@ -17,7 +18,7 @@ NAME = "easy-backfill"
 ABOUT = "first come, first served; who does not delay the first in line may pass it by"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EasyBackfill:
     """The EASY scheduler (Lifka, *The ANL/IBM SP scheduling system*, JSSPP 1995).
 
@@ -28,6 +29,7 @@ class EasyBackfill:
     """
 
     name: str = NAME
+    _steady: tuple[float, float] = field(default=(math.nan, math.nan), compare=False)
 
     def decide(self, round_: Round, before: RoundResult | None) -> Plan:
         """See :meth:`RoundPolicy.decide`."""
@@ -49,7 +51,14 @@ class EasyBackfill:
                     if kind in kinds_of(option) and _seconds(instance, wish.job, way) > shadow:
                         spare -= option.devices
                     starting.append(Wish(wish.job, (way,)))
+        open_to_some = starting or any(_first_fit(instance, wish, free) >= 0 for wish in line)
+        self._steady = round_.now, round_.now if open_to_some else math.inf
         return carry_out(instance, [*stay, *starting])
+
+    def steady_until(self, round_: Round) -> float:
+        """For ever where nobody in line finds room; who finds it and is held back may pass at any time."""
+        now, until = self._steady
+        return until if now == round_.now else round_.now
 
 
 def _first_fit(instance: Instance, wish: Wish, free: Free) -> int:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning import policies
+from gangplan.planning.default_policy import DEFAULT_POLICY
 from gangplan.planning.playing import Simulation
 from gangplan.planning.rounds.history import Arrival, History
 from gangplan.planning.rounds.loop import Settings
@@ -18,7 +19,6 @@ from gangplan.service.wire.planned import refuse_planned
 from gangplan.service.wire.read_round import read_round_request
 from gangplan.v1 import planning_service_pb2
 
-DEFAULT_POLICY = "tracking"
 DEFAULT_NOISE = 0.3
 MOST_ROUNDS = 100_000
 MOST_VARIANTS = 1000
