@@ -14,7 +14,7 @@ from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill, keep_only
 from gangplan.model.packing.order import make_plan
 from gangplan.model.terms import deadline, terms
-from gangplan.model.verifier import reading
+from gangplan.model.verifier import starts
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.outcome import Status
 from gangplan.model.verifier.outcome_table import table_of
@@ -48,7 +48,7 @@ def some_plans(round_, seed, more=()):
 
 def in_columns(round_, plan, facts):
     """Judged with every plain start read as columns, and whether there was one."""
-    with patch.object(reading, "FEW", 0):
+    with patch.object(starts, "FEW", 0):
         found = read_plan(plan, facts)
         return verify(round_, plan, facts), found.starts is not None
 
@@ -60,9 +60,9 @@ def judged_alike(round_, some):
     shared = round_facts(round_)
     seen = Counter()
     for plan in some:
-        (mine, starts), fresh = in_columns(round_, plan, shared), verify(round_, plan)
+        (mine, columns), fresh = in_columns(round_, plan, shared), verify(round_, plan)
         assert mine == fresh
-        seen["starts"] += starts
+        seen["starts"] += columns
         seen["valid" if mine.valid else "broken"] += 1
     return seen
 
@@ -97,7 +97,7 @@ def test_what_a_plan_leaves_is_the_sum_of_what_all_jobs_hold(round_, seed):
     facts = round_facts(round_)
     parents = {queue.name: queue.parent for queue in round_.queues}
     for plan in some_plans(round_, seed):
-        with patch.object(reading, "FEW", 0):
+        with patch.object(starts, "FEW", 0):
             found = read_plan(plan, facts)
         held, in_queue = Counter(), Counter()
         starting = set()

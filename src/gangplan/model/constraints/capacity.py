@@ -21,7 +21,8 @@ from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.model.formulation.layout import blocks_in
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.instance.sites import DIMENSIONS, Vector
-from gangplan.model.verifier.reading import going_on
+from gangplan.model.verifier.reading import going_on, unplanned
+from gangplan.model.verifier.starts import present
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
-    from gangplan.model.verifier.starts import Starts
+    from gangplan.model.verifier.starts import Singles, Starts
 
 NAME = "capacity"
 RULES = (
@@ -85,6 +86,9 @@ def present_use(facts: RoundFacts) -> dict[str, Use]:
     for change in facts.once(going_on).values():
         if change.before and change.forced is None:
             add_use(use, change, change.before, facts.nodes)
+    there = facts.once(present).there
+    if there is not None:
+        _add_singles(use, there)
     return use
 
 
@@ -94,14 +98,14 @@ def final_use(reading: Reading) -> dict[str, Use]:
     What goes on there now, less what of that changes, and with what it changes to: the sum over all jobs of
     what they hold afterwards.
     """
-    present, starts = reading.facts.once(present_use), reading.starts
+    now, starts = reading.facts.once(present_use), reading.starts
     touched = {node for change in reading.changed.values() for _, node in change.started}
-    where = np.unique(starts.node) if starts is not None else np.zeros(0, dtype=np.int64)
     if starts is not None:
-        touched |= {starts.columns.node_names[node] for node in where.tolist()}
-    final = {node: present[node].copy() if node in present else Use() for node in touched}
+        there = starts.there
+        touched |= {there.columns.node_names[node] for node in np.unique(there.node).tolist()}
+    final = {node: now[node].copy() if node in now else Use() for node in touched}
     if starts is not None:
-        _add_starts(final, starts, where)
+        _add_singles(final, starts.there)
     for change in reading.changed.values():
         if change.before and change.forced is None:
             add_use(final, change, change.before, final, -1)
@@ -110,15 +114,18 @@ def final_use(reading: Reading) -> dict[str, Use]:
     return final
 
 
-def _add_starts(use: dict[str, Use], starts: Starts, where: IntArray) -> None:
-    """Add what plain starts take; ``where``: the nodes of them, in order."""
-    columns = starts.columns
+def _add_singles(use: dict[str, Use], singles: Singles) -> None:
+    """Add what jobs on one node each hold."""
+    columns = singles.columns
+    where, row = np.unique(singles.node, return_inverse=True)
     sums = np.zeros((3, len(where)), dtype=np.int64)
-    row = np.searchsorted(where, starts.node)
     for own, per_task in zip(sums, (columns.cpu, columns.memory, columns.devices), strict=True):
-        np.add.at(own, row, starts.taken(per_task))
+        np.add.at(own, row, singles.taken(per_task))
     for node, cpu, memory, devices in zip(where.tolist(), *sums.tolist(), strict=True):
-        here = use[columns.node_names[node]]
+        name = columns.node_names[node]
+        here = use.get(name)
+        if here is None:
+            here = use[name] = Use()
         here.cpu_milli += cpu
         here.memory_bytes += memory
         here.devices += devices
@@ -133,8 +140,8 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
     fresh: dict[str, set[int]] = {}
     changing = dict(reading.changed)
     if reading.starts is not None:
-        index = reading.starts.columns.node_index
-        on_them = np.isin(reading.starts.node, [index[node] for node in crowded])
+        index = reading.starts.there.columns.node_index
+        on_them = np.isin(reading.starts.there.node, [index[node] for node in crowded])
         changing.update((change.job.name, change) for change in reading.started(on_them))
     for name, change in changing.items():
         for key, held in change.after.items():
@@ -143,11 +150,10 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
                 holders.setdefault(key[1], []).append((name, held.devices, each))
                 if key in change.started:
                     fresh.setdefault(key[1], set()).update(change.started[key].devices)
-    pinned = reading.facts.once(_pinned)
     found: list[Violation] = []
     for node, devices in fresh.items():
         there = holders[node]
-        there += [held for held in pinned.get(node, ()) if held[0] not in reading.changed]
+        there += [held for held in _pinned_on(node, reading.facts) if held[0] not in reading.changed]
         for device in devices:
             jobs = sorted(name for name, held, _ in there if device in held)
             milli = sum(each for _, held, each in there if device in held)
@@ -168,7 +174,7 @@ def _held_twice(reading: Reading, touched: Container[str]) -> set[str]:
     number: dict[str, int] = {}
     odd: set[str] = set()
     if reading.starts is not None:
-        bits, number = _listed(reading.starts)
+        bits, number = _listed(reading.starts.there)
     known = reading.facts.once(_known_bits)
     for change in reading.changed.values():
         for (_, node), held in change.after.items():
@@ -181,11 +187,11 @@ def _held_twice(reading: Reading, touched: Container[str]) -> set[str]:
                 else:
                     bits[node] = bits.get(node, 0) | theirs
                     number[node] = number.get(node, 0) + len(held.devices)
-    pinned, together = reading.facts.once(_pinned), reading.facts.once(_pinned_together)
+    together = reading.facts.once(_pinned_together)
     disturbed = {node for change in reading.changed.values() for _, node in change.before}
     for node in bits:
         if node in disturbed:
-            for name, devices, _ in pinned.get(node, ()):
+            for name, devices, _ in _pinned_on(node, reading.facts):
                 if name not in reading.changed:
                     bits[node] |= _bits(devices)
                     number[node] += len(devices)
@@ -196,13 +202,13 @@ def _held_twice(reading: Reading, touched: Container[str]) -> set[str]:
     return odd | {node for node, each in bits.items() if each.bit_count() != number[node]}
 
 
-def _listed(starts: Starts) -> tuple[dict[str, int], dict[str, int]]:
-    """Bits of the devices that plain starts list on each node, and how many they list."""
-    where, row = np.unique(starts.node, return_inverse=True)
+def _listed(singles: Singles) -> tuple[dict[str, int], dict[str, int]]:
+    """Bits of the devices that jobs on one node each list there, by node, and how many they list."""
+    where, row = np.unique(singles.node, return_inverse=True)
     bits, number = np.zeros(len(where), dtype=np.int64), np.zeros(len(where), dtype=np.int64)
-    np.bitwise_or.at(bits, row, starts.bits)
-    np.add.at(number, row, starts.listed)
-    there = [starts.columns.node_names[node] for node in where.tolist()]
+    np.bitwise_or.at(bits, row, singles.bits)
+    np.add.at(number, row, singles.listed)
+    there = [singles.columns.node_names[node] for node in where.tolist()]
     return dict(zip(there, bits.tolist(), strict=True)), dict(zip(there, number.tolist(), strict=True))
 
 
@@ -220,17 +226,42 @@ def _known_bits(facts: RoundFacts) -> dict[frozenset[int], int]:
 
 def _pinned_together(facts: RoundFacts) -> dict[str, tuple[int, int]]:
     """Bits and number by node of the devices that running jobs hold which are not forced off."""
-    return {
+    found = {
         node: (reduce(or_, [_bits(devices) for _, devices, _ in there]), sum(len(d) for _, d, _ in there))
         for node, there in facts.once(_pinned).items()
     }
+    singles = facts.once(present).there
+    if singles is not None:
+        bits, number = _listed(singles)
+        for node, theirs in bits.items():
+            before, count = found.get(node, (0, 0))
+            found[node] = before | theirs, count + number[node]
+    return found
+
+
+def _pinned_on(node: str, facts: RoundFacts) -> list[tuple[str, frozenset[int], int]]:
+    """What each running job that is not forced off holds on a node: devices, and thousandths of each."""
+    found = list(facts.once(_pinned).get(node, ()))
+    every = facts.once(unplanned)
+    for name in facts.once(_present_on).get(node, ()):
+        for (group, _), held in every[name].after.items():
+            if held.devices:
+                found.append((name, held.devices, milli_of_each(every[name].groups[group])))
+    return found
+
+
+def _present_on(facts: RoundFacts) -> dict[str, list[str]]:
+    """Jobs of :func:`present` by node."""
+    there = facts.once(present)
+    found: dict[str, list[str]] = {}
+    if there.there is not None:
+        for name, node in zip(there.names, there.there.node.tolist(), strict=True):
+            found.setdefault(there.there.columns.node_names[node], []).append(name)
+    return found
 
 
 def _pinned(facts: RoundFacts) -> dict[str, list[tuple[str, frozenset[int], int]]]:
-    """By node: the devices that each running job that is not forced off holds there, group by group.
-
-    With them, the thousandths of each.
-    """
+    """By node: what :func:`_pinned_on` says of jobs that are not of :func:`present`."""
     found: dict[str, list[tuple[str, frozenset[int], int]]] = {}
     for name, change in facts.once(going_on).items():
         for (group, node), held in change.after.items():
@@ -314,10 +345,11 @@ def _totals(node: str, final: Use, reading: Reading) -> list[Violation]:
 def _sound(starts: Starts, facts: RoundFacts) -> Bools:
     """Starts with as many devices as they take, all of them usable, or with none where they only count."""
     del facts
-    columns, exact = starts.columns, starts.columns.exact[starts.node]
-    wanted = np.where(exact, starts.taken(columns.devices), 0)
-    usable = ~exact | ((starts.bits & ~columns.usable[starts.node]) == 0)
-    sound: Bools = (starts.listed == wanted) & usable
+    there, columns = starts.there, starts.there.columns
+    exact = columns.exact[there.node]
+    wanted = np.where(exact, there.taken(columns.devices), 0)
+    usable = ~exact | ((there.bits & ~columns.usable[there.node]) == 0)
+    sound: Bools = (there.listed == wanted) & usable
     return sound
 
 

@@ -43,10 +43,10 @@ def violations(reading: Reading) -> list[Violation]:
 def _sound(starts: Starts, facts: RoundFacts) -> Bools:
     """Starts on open nodes without taints, of a type that is allowed, at a pace, that select no labels."""
     del facts
-    columns = starts.columns
-    typed = columns.allowed_types[columns.types[starts.job], columns.type_of[starts.node]]
-    sound: Bools = typed & columns.open[starts.node] & ~columns.selecting[starts.job]
-    return sound & (starts.relative > 0.0)
+    there, columns = starts.there, starts.there.columns
+    typed = columns.allowed_types[columns.types[there.job], columns.type_of[there.node]]
+    sound: Bools = typed & columns.open[there.node] & ~columns.selecting[there.job]
+    return sound & (there.relative > 0.0)
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

@@ -13,6 +13,7 @@ import numpy as np
 from gangplan.model.formulation.layout import ROOT, Flow, flow_of, is_direct
 from gangplan.model.formulation.rows import INFINITY, Rows
 from gangplan.model.verifier.reading import going_on
+from gangplan.model.verifier.starts import present
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
-    from gangplan.model.verifier.starts import Starts
+    from gangplan.model.verifier.starts import Singles, Starts
 
 NAME = "gang"
 RULES = ("gang.incomplete", "gang.count", "gang.mixed-types")
@@ -39,13 +40,24 @@ def violations(reading: Reading) -> list[Violation]:
 def _sound(starts: Starts, facts: RoundFacts) -> Bools:
     """Starts with an allowed number of tasks; they have one group, on one node."""
     del facts
-    found: Bools = starts.columns.allowed_counts[starts.columns.counts[starts.job], starts.tasks]
+    return _allowed(starts.there)
+
+
+def _allowed(singles: Singles) -> Bools:
+    """Whether a job's one group is allowed so many tasks."""
+    columns = singles.columns
+    found: Bools = columns.allowed_counts[columns.counts[singles.job], singles.tasks]
     return found
 
 
 def _broken_now(facts: RoundFacts) -> list[str]:
     """Running jobs that would break a rule of this family if they were kept; they should be forced off."""
-    return [name for name, change in facts.once(going_on).items() if change.after and _judge(change, facts)]
+    others = facts.once(going_on)
+    found = [name for name, change in others.items() if change.after and _judge(change, facts)]
+    there = facts.once(present)
+    if there.there is not None:
+        found += [there.names[row] for row in np.flatnonzero(~_allowed(there.there)).tolist()]
+    return found
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

@@ -34,7 +34,7 @@ def violations(reading: Reading) -> list[Violation]:
 def _sound(starts: Starts, facts: RoundFacts) -> Bools:
     """Starts of jobs without a gate."""
     del facts
-    return ~starts.columns.gated[starts.job]
+    return ~starts.there.columns.gated[starts.there.job]
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

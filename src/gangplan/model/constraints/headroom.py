@@ -16,10 +16,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import NodeHealth
-from gangplan.model.verifier.reading import going_on
+from gangplan.model.verifier.reading import unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gangplan.domain.cluster import Node
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
@@ -56,10 +58,16 @@ def violations(reading: Reading) -> list[Violation]:
 def _now(facts: RoundFacts) -> dict[str, int]:
     """Thousandths of devices by type that others than interactive jobs hold, and go on with."""
     held: dict[str, int] = {}
-    for change in facts.once(going_on).values():
+    for change in _running(facts):
         if change.job.interactive is None and change.before and change.forced is None:
             _count(held, change, change.before, facts, 1)
     return held
+
+
+def _running(facts: RoundFacts) -> Iterator[Change]:
+    """What running jobs do without an action."""
+    every = facts.once(unplanned)
+    return (every[job.name] for job in facts.round.jobs if job.running is not None)
 
 
 def left_to_others(facts: RoundFacts) -> dict[str, int]:
@@ -74,7 +82,7 @@ def left_to_others(facts: RoundFacts) -> dict[str, int]:
         shut = {node.name for node in mine if not _takes_tasks(node, facts.round.now)}
         held = sum(
             part.tasks * change.groups[group].device_milli
-            for change in facts.once(going_on).values()
+            for change in _running(facts)
             if change.job.interactive is None and change.before and change.forced is None
             for (group, node), part in change.before.items()
             if node in shut and group in change.groups

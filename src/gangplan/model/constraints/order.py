@@ -79,8 +79,10 @@ def _starting_on(nodes: set[str], reading: Reading) -> list[Change]:
     starts = reading.starts
     if starts is None or not nodes:
         return []
-    where = [starts.columns.node_index[node] for node in nodes if node in starts.columns.node_index]
-    return reading.started(np.isin(starts.node, where))
+    where = [
+        starts.there.columns.node_index[node] for node in nodes if node in starts.there.columns.node_index
+    ]
+    return reading.started(np.isin(starts.there.node, where))
 
 
 def _dependencies(action: Action, actions: Mapping[str, Action]) -> list[Violation]:

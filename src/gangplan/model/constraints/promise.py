@@ -87,8 +87,8 @@ def delays(reading: Reading) -> list[Violation]:
 
 def _sound(starts: Starts, facts: RoundFacts) -> Bools:
     """Starts on nodes that are not promised."""
-    promised = [starts.columns.node_index.get(node, -1) for node in facts.once(_nodes)]
-    return ~np.isin(starts.node, promised)
+    promised = [starts.there.columns.node_index.get(node, -1) for node in facts.once(_nodes)]
+    return ~np.isin(starts.there.node, promised)
 
 
 def _judge(change: Change, facts: RoundFacts) -> list[Violation]:

@@ -16,6 +16,7 @@ import numpy as np
 from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.model.formulation.rows import Rows
 from gangplan.model.verifier.reading import going_on
+from gangplan.model.verifier.starts import present
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
-    from gangplan.model.verifier.starts import Starts
+    from gangplan.model.verifier.starts import Singles
 
 NAME = "quota"
 RULES = ("quota.device-limit", "quota.device-limit-by-type")
@@ -63,6 +64,9 @@ def present_use(facts: RoundFacts) -> Held:
     for change in facts.once(going_on).values():
         if change.before and change.forced is None:
             _add(own, change, change.before, facts)
+    there = facts.once(present).there
+    if there is not None:
+        _add_singles(own, there, facts)
     return _summed({}, own, facts)
 
 
@@ -75,7 +79,7 @@ def final_use(reading: Reading) -> Held:
         if change.after:
             _add(own, change, change.after, reading.facts)
     if reading.starts is not None:
-        _add_starts(own, reading.starts, reading.facts)
+        _add_singles(own, reading.starts.there, reading.facts)
     return _summed(reading.facts.once(present_use), own, reading.facts)
 
 
@@ -97,13 +101,13 @@ def _add(own: Own, change: Change, holding: Holding, facts: RoundFacts, sign: in
                 own[key] = own.get(key, 0) + milli
 
 
-def _add_starts(own: Own, starts: Starts, facts: RoundFacts) -> None:
-    """Add what plain starts take."""
-    columns, queues = starts.columns, facts.round.queues
-    queued = columns.queue[starts.job] >= 0
+def _add_singles(own: Own, singles: Singles, facts: RoundFacts) -> None:
+    """Add what jobs on one node each hold."""
+    columns, queues = singles.columns, facts.round.queues
+    queued = columns.queue[singles.job] >= 0
     kinds = len(columns.kinds)
-    keys = (columns.queue[starts.job] * kinds + columns.kind_of[starts.node])[queued]
-    milli = starts.taken(columns.devices)[queued] * WHOLE_DEVICE
+    keys = (columns.queue[singles.job] * kinds + columns.kind_of[singles.node])[queued]
+    milli = singles.taken(columns.devices)[queued] * WHOLE_DEVICE
     found, which = np.unique(keys, return_inverse=True)
     sums = np.zeros(len(found), dtype=np.int64)
     np.add.at(sums, which, milli)

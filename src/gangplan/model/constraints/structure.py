@@ -19,14 +19,16 @@ from gangplan.domain.topology import NODE
 from gangplan.model.formulation.rows import INFINITY, Rows
 from gangplan.model.terms import worth
 from gangplan.model.verifier.outcome import Status
+from gangplan.model.verifier.starts import present
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gangplan.model.formulation.layout import Layout
-    from gangplan.model.verifier.columns import Bools
+    from gangplan.model.verifier.columns import Bools, Floats
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
-    from gangplan.model.verifier.starts import Starts
 
 NAME = "structure"
 RULES = (
@@ -67,19 +69,17 @@ def violations(reading: Reading) -> list[Violation]:
     named = [action.job for action in reading.plan.actions]
     ids = {action.id for action in reading.plan.actions}
     acting = set(named)
-    if (
+    plain = (
         len(ids) == len(acting) == len(named)
         and "" not in ids
         and all(name in reading.changes for name in named)
         and not any(action.kind is ActionKind.RESERVE for action in reading.plan.actions)
-    ):
-        found += _actions(reading)
-    else:
-        found += _one_by_one(reading)
+    )
+    found += _actions(reading) if plain else _one_by_one(reading)
     found += [
         Violation("structure.missing-action", name, message=f"{name} is running and has no action")
         for name in reading.facts.once(_running)
-        if name not in acting or reading.changes[name].action is None
+        if name not in acting or (not plain and reading.changes[name].action is None)
     ]
     return found
 
@@ -95,25 +95,31 @@ def _actions(reading: Reading) -> list[Violation]:
                 found += wrong
                 if not wrong:
                     sound[name] = change
+    there = reading.facts.once(present)
+    on_one_node: list[tuple[Sequence[Action], Floats]] = []
     if reading.starts is not None:
-        for change in reading.started(~_sound_starts(reading.starts)):
-            assert change.action is not None
-            found += _action(change.action, change, reading)
+        on_one_node.append((reading.starts.actions, reading.starts.there.throughput))
+    if there.there is not None:
+        rows = [there.row[action.job] for action in reading.staying]
+        on_one_node.append((reading.staying, there.there.throughput[rows]))
+    for actions, throughput in on_one_node:
+        for row in np.flatnonzero(~_true(actions, throughput)).tolist():
+            found += _action(actions[row], reading.changes[actions[row].job], reading)
     return found
 
 
-def _sound_starts(starts: Starts) -> Bools:
-    """Starts that say of themselves what is so, and no more than their scope and throughput."""
+def _true(actions: Sequence[Action], throughput: Floats) -> Bools:
+    """Which actions on one node say of themselves what is so, and no more than scope and throughput."""
     plain = [
         action.scope == NODE
         and action.forced is None
         and not action.cost_by_term
         and not action.preconditions
-        for action in starts.actions
+        for action in actions
     ]
-    said = np.array([action.throughput for action in starts.actions], dtype=np.float64)
-    slack = TOLERANCE * np.maximum(1.0, np.maximum(np.abs(said), np.abs(starts.throughput)))
-    return np.array(plain, dtype=np.bool_) & (np.abs(said - starts.throughput) <= slack * _SURE)
+    said = np.array([action.throughput for action in actions], dtype=np.float64)
+    slack = TOLERANCE * np.maximum(1.0, np.maximum(np.abs(said), np.abs(throughput)))
+    return np.array(plain, dtype=np.bool_) & (np.abs(said - throughput) <= slack * _SURE)
 
 
 def _one_by_one(reading: Reading) -> list[Violation]:

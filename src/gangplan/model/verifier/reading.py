@@ -13,7 +13,7 @@ to its job is put together when somebody asks for it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -25,15 +25,22 @@ from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
+from gangplan.model.verifier import starts as starts_module
 from gangplan.model.verifier.columns import Bools, job_columns
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.holding import NOTHING, Held, Holding, counts, holding, minus, within
 from gangplan.model.verifier.outcome import Outcome, Status
-from gangplan.model.verifier.starts import Row, Starts, known_bits, row_of, start_columns, starts_of
+from gangplan.model.verifier.starts import (
+    Row,
+    Starts,
+    known_bits,
+    present,
+    row_of,
+    single_columns,
+    singles_of,
+)
 from gangplan.model.verifier.violation import Violation
 
-FEW = 48
-"""So many plain starts are read one by one: with less, columns take longer."""
 _Result = TypeVar("_Result")
 _DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
 _NOTHING_DONE = (Status.WAITING, Status.KEPT)
@@ -92,27 +99,27 @@ class Changes(Mapping[str, Change]):
     Args:
         alone: what each job does without an action.
         read: what was read as objects, by name.
-        starts: what was read as columns.
+        plain: actions that were read as columns.
         facts: the round's constants.
     """
 
-    __slots__ = ("_alone", "_facts", "_known", "_read", "_starting")
+    __slots__ = ("_alone", "_facts", "_known", "_plain", "_read")
 
     def __init__(
         self,
         alone: Mapping[str, Change],
         read: dict[str, Change],
-        starts: Starts | None,
+        plain: Sequence[Action],
         facts: RoundFacts,
     ) -> None:
         self._alone, self._read, self._facts = alone, read, facts
         self._known = facts.once(_known)
-        self._starting = {} if starts is None else {action.job: action for action in starts.actions}
+        self._plain = {action.job: action for action in plain}
 
     def __getitem__(self, name: str) -> Change:
         found = self._read.get(name)
         if found is None:
-            action = self._starting.get(name)
+            action = self._plain.get(name)
             if action is None:
                 return self._alone[name]
             found = self._read[name] = _change(action, self._alone[name], self._facts, self._known, [])
@@ -164,7 +171,8 @@ class Reading:
         changes: one for every job, by name, in the round's order.
         changed: those of them that neither go on waiting nor keep what they hold, without ``starts``. A kept
             job is not forced off and holds afterwards exactly what it held before.
-        kept: those that keep what they hold, or go on waiting, and have an action.
+        kept: those that keep what they hold, or go on waiting, and have an action, without ``staying``.
+        staying: actions that keep jobs on one node each, which :func:`present` knows; in its order or not.
         starts: the rest of those that change: waiting jobs that start on one node; None: none.
         malformed: placements that make no sense.
     """
@@ -175,6 +183,7 @@ class Reading:
     changes: Mapping[str, Change]
     changed: Mapping[str, Change]
     kept: Mapping[str, Change]
+    staying: Sequence[Action]
     starts: Starts | None
     malformed: tuple[Violation, ...]
     _known: dict[Callable[[Reading], Any], Any] = field(default_factory=dict, init=False, repr=False)
@@ -249,7 +258,7 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
     on, unless it is forced off.
     """
     without, known = facts.once(unplanned), facts.once(_known)
-    starts, others = _split(plan, facts)
+    starts, staying, others = _split(plan, facts)
     malformed: list[Violation] = []
     read: dict[str, Change] = {}
     kept: dict[str, Change] = {}
@@ -262,36 +271,48 @@ def read_plan(plan: Plan, facts: RoundFacts) -> Reading:
         else:
             kept[name] = change
             changed.pop(name, None)
-    changes = Changes(without, read, starts, facts)
-    return Reading(facts.round, plan, facts, changes, changed, kept, starts, tuple(malformed))
+    plain = staying if starts is None else [*staying, *starts.actions]
+    changes = Changes(without, read, plain, facts)
+    return Reading(facts.round, plan, facts, changes, changed, kept, staying, starts, tuple(malformed))
 
 
-def _split(plan: Plan, facts: RoundFacts) -> tuple[Starts | None, list[Action]]:
-    """Plain starts, where there are many, and the first action of every other job that has one."""
+def _split(plan: Plan, facts: RoundFacts) -> tuple[Starts | None, list[Action], list[Action]]:
+    """Plain starts, where there are many; actions that keep jobs of :func:`present`; and the rest.
+
+    Of every job the first action alone.
+    """
     index = facts.once(job_columns).index
     first: dict[str, Action] = {}
     for action in plan.actions:
         if action.job in index and action.job not in first and action.kind is not ActionKind.RESERVE:
             first[action.job] = action
-    if len(first) <= FEW:
-        return None, list(first.values())
-    columns, bits = facts.once(start_columns), facts.once(known_bits)
-    groups = columns.groups
+    if len(first) <= starts_module.FEW:
+        return None, [], list(first.values())
+    columns, bits, there = facts.once(single_columns), facts.once(known_bits), facts.once(present).row
+    jobs = facts.round.jobs
     rows: list[Row] = []
+    starting: list[Action] = []
+    staying: list[Action] = []
     others: list[Action] = []
     for name, action in first.items():
         row = None
         if action.kind is ActionKind.PLACE:
-            at = index[name]
-            group = groups[at]
-            if group is not None:
-                row = row_of(action, at, group, columns, bits)
+            if (job := jobs[index[name]]).running is None:
+                row = row_of(action.placements, index[name], columns, bits)
+        elif action.kind is ActionKind.KEEP and name in there:
+            job = jobs[index[name]]
+            if job.running is not None and action.placements == job.running.placements:
+                staying.append(action)
+                continue
         if row is None:
             others.append(action)
         else:
             rows.append(row)
-    starts = starts_of(rows, facts) if len(rows) > FEW else None
-    return starts, others if starts is not None else list(first.values())
+            starting.append(action)
+    singles = singles_of(rows, facts) if len(rows) > starts_module.FEW else None
+    if singles is None:
+        return None, staying, others + starting
+    return Starts(starting, singles), staying, others
 
 
 def _change(
@@ -343,9 +364,16 @@ def unplanned(facts: RoundFacts) -> Unplanned:
 
 
 def going_on(facts: RoundFacts) -> dict[str, Change]:
-    """What running jobs do without an action, by name: they go on, or are forced off."""
-    every = facts.once(unplanned)
-    return {job.name: every[job.name] for job in facts.round.jobs if job.running is not None}
+    """What running jobs do without an action, by name: they go on, or are forced off.
+
+    Those of :func:`~gangplan.model.verifier.starts.present` go on, and are left out.
+    """
+    every, there = facts.once(unplanned), facts.once(present).row
+    return {
+        job.name: every[job.name]
+        for job in facts.round.jobs
+        if job.running is not None and job.name not in there
+    }
 
 
 def _alone(job: Job, facts: RoundFacts) -> Change:

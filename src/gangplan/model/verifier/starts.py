@@ -1,9 +1,10 @@
-"""Starts of a plan as columns: most of what a large plan does is to start waiting jobs on one node each.
+"""Jobs on one node each as columns: most of a large plan starts some of these and keeps others.
 
 A start is read here when it could hardly be plainer: a waiting job with one task group of whole devices, one
 placement with pinned or counted devices, sane numbers. A family of rules says for all of them at once which
 are surely sound (:meth:`~gangplan.model.verifier.reading.Reading.judged`); only the rest is looked at one by
-one, as everything else in a plan is. So what is here may be careful, but never generous.
+one, as everything else in a plan is. So what is here may be careful, but never generous. Jobs that run in
+this way, and are not forced off, are columns likewise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gangplan.domain.cluster import DeviceReporting, NodeHealth
-from gangplan.domain.job import TaskGroup
+from gangplan.domain.job import WHOLE_DEVICE, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action
 from gangplan.domain.topology import NODE
 from gangplan.model.verifier.columns import Bools, Floats, Ints
@@ -32,11 +33,11 @@ _FIELDS = operator.attrgetter("group", "node", "tasks", "devices", "shares")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StartColumns:
-    """What starts on one node are judged by.
+class SingleColumns:
+    """What jobs on one node are judged by.
 
     Attributes:
-        groups: by job, shape (jobs,): its one task group, of whole devices, when the job waits; else None.
+        groups: by job, shape (jobs,): its one task group of whole devices; None: it has others.
         gated: by job: it may not start.
         devices, cpu, memory: by job: what a task of the group takes.
         queue: by job: place of its queue in the round; -1: none.
@@ -55,7 +56,7 @@ class StartColumns:
         exact: by node: it says which device is which.
         open: by node: it takes new tasks, of whatever it is asked to tolerate.
         usable: by node: the bits of devices that may be used; 0 where some has no bit.
-        largest: the largest amount of CPU, memory or devices of a task.
+        largest: the largest amount of CPU, memory or thousandths of devices of a task.
     """
 
     groups: Sequence[TaskGroup | None]
@@ -82,24 +83,22 @@ class StartColumns:
 
 
 class Row(NamedTuple):
-    """One start: job, node, tasks, bits of its devices, how many, and its action."""
+    """One job on one node: job, node, tasks, bits of its devices, and how many."""
 
     job: int
     node: int
     tasks: int
     bits: int
     listed: int
-    action: Action
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Starts:
-    """Starts on one node each; every array has the shape (rows,).
+class Singles:
+    """Jobs on one node each; every array has the shape (rows,).
 
     Attributes:
         columns: of the round.
-        actions: the actions.
-        job: which job starts, by its place in the round.
+        job: which job, by its place in the round.
         node: where, by its place in the cluster.
         tasks: how many tasks of its group.
         bits: its devices, one bit each.
@@ -108,8 +107,7 @@ class Starts:
         throughput: work units per second there; 0 likewise.
     """
 
-    columns: StartColumns
-    actions: Sequence[Action]
+    columns: SingleColumns
     job: Ints
     node: Ints
     tasks: Ints
@@ -121,27 +119,79 @@ class Starts:
     def __len__(self) -> int:
         return len(self.job)
 
+    def taken(self, per_task: Ints) -> Ints:
+        """What each job takes of that of which a task takes so much, by job."""
+        return per_task[self.job] * self.tasks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Starts:
+    """Waiting jobs that a plan starts on one node each.
+
+    Attributes:
+        actions: the actions.
+        there: the jobs, where they start; one row for each action.
+    """
+
+    actions: Sequence[Action]
+    there: Singles
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
     @property
     def names(self) -> list[str]:
         """Names of the jobs."""
         return [action.job for action in self.actions]
 
-    def taken(self, per_task: Ints) -> Ints:
-        """What each start takes of that of which a task takes so much, by job."""
-        return per_task[self.job] * self.tasks
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Present:
+    """Jobs that run on one node each and are not forced off.
+
+    Attributes:
+        names: their names.
+        row: the row of ``there`` of each, by name.
+        there: the jobs, where they run; None: no job is told so.
+    """
+
+    names: Sequence[str]
+    row: Mapping[str, int]
+    there: Singles | None
 
 
-def start_columns(facts: RoundFacts) -> StartColumns:
-    """The columns of a round; ask for them by ``facts.once(start_columns)``."""
+FEW = 48
+"""So many plain starts, and so many running jobs, are read one by one: with less, columns take longer."""
+
+
+def present(facts: RoundFacts) -> Present:
+    """Jobs that run on one node each, where there are many; ask for them by ``facts.once(present)``."""
+    jobs = facts.round.jobs
+    running = [i for i, job in enumerate(jobs) if job.running is not None and job.name not in facts.forced]
+    if len(running) <= FEW:
+        return Present((), {}, None)
+    columns, bits = facts.once(single_columns), facts.once(known_bits)
+    rows: list[Row] = []
+    for i in running:
+        where = jobs[i].running
+        row = None if where is None else row_of(where.placements, i, columns, bits)
+        if row is not None:
+            rows.append(row)
+    there = singles_of(rows, facts) if rows else None
+    if there is None:
+        return Present((), {}, None)
+    names = [jobs[row.job].name for row in rows]
+    return Present(names, {name: i for i, name in enumerate(names)}, there)
+
+
+def single_columns(facts: RoundFacts) -> SingleColumns:
+    """The columns of a round; ask for them by ``facts.once(single_columns)``."""
     round_ = facts.round
     nodes, jobs = round_.cluster.nodes, round_.jobs
     first = [job.component.task_groups[0] for job in jobs]
     groups = [
         group
-        if job.running is None
-        and len(job.component.task_groups) == 1
-        and group.devices_per_task > 0
-        and group.device_share is None
+        if len(job.component.task_groups) == 1 and group.devices_per_task > 0 and group.device_share is None
         else None
         for job, group in zip(jobs, first, strict=True)
     ]
@@ -166,7 +216,7 @@ def start_columns(facts: RoundFacts) -> StartColumns:
     )
     type_names = [node.accelerator_type for node in nodes]
     kinds = {name: i for i, name in enumerate(dict.fromkeys(type_names))}
-    return StartColumns(
+    return SingleColumns(
         groups=groups,
         gated=np.array([job.name in facts.gates for job in jobs], dtype=np.bool_),
         devices=_ints(amounts[0]),
@@ -196,13 +246,16 @@ def start_columns(facts: RoundFacts) -> StartColumns:
             dtype=np.bool_,
         ),
         usable=_ints([max(0, bits_of(tuple(sorted(node.usable_devices)))) for node in nodes]),
-        largest=max((max(values, default=0) for values in amounts), default=0),
+        largest=max(WHOLE_DEVICE * max(amounts[0]), *map(max, amounts)) if jobs else 0,
     )
 
 
 def _ints(values: Sequence[int]) -> Ints:
     """A column; values that it cannot hold are cut off, which no start of a readable size has."""
-    return np.array([min(value, _MOST_OF_ALL) for value in values], dtype=np.int64)
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        return np.array([min(value, _MOST_OF_ALL) for value in values], dtype=np.int64)
 
 
 def bits_of(devices: Sequence[int]) -> int:
@@ -222,39 +275,41 @@ def known_bits(facts: RoundFacts) -> dict[tuple[int, ...], int]:
 
 
 def row_of(
-    action: Action, job: int, group: TaskGroup, columns: StartColumns, known: dict[tuple[int, ...], int]
+    placements: Sequence[TaskPlacement],
+    job: int,
+    columns: SingleColumns,
+    known: dict[tuple[int, ...], int],
 ) -> Row | None:
-    """The start that ``action`` is for a waiting job with the one group ``group``; None: it is not so plain.
+    """A job with ``placements``; None: it is not so plain.
 
     Args:
-        action: of kind PLACE.
+        placements: where it runs.
         job: the job's place in the round.
-        group: its group.
         columns: of the round.
         known: ``facts.once(known_bits)``.
     """
-    if len(action.placements) != 1:
+    group = columns.groups[job]
+    if group is None or len(placements) != 1:
         return None
-    name, node, tasks, devices, shares = _FIELDS(action.placements[0])
+    name, node, tasks, devices, shares = _FIELDS(placements[0])
     where = columns.node_index.get(node, -1)
     if name != group.name or where < 0 or shares or not 0 < tasks <= _MOST_TASKS:
         return None
     bits = known.get(devices)
     if bits is None:
         bits = known[devices] = bits_of(devices)
-    return None if bits == _ODD else Row(job, where, tasks, bits, len(devices), action)
+    return None if bits == _ODD else Row(job, where, tasks, bits, len(devices))
 
 
-def starts_of(rows: Sequence[Row], facts: RoundFacts) -> Starts | None:
+def singles_of(rows: Sequence[Row], facts: RoundFacts) -> Singles | None:
     """``rows`` as columns; None where sums over them might be more than a column holds."""
-    columns = facts.once(start_columns)
-    if columns.largest * _MOST_TASKS * len(rows) >= _MOST_OF_ALL:
+    columns = facts.once(single_columns)
+    jobs, nodes, tasks, bits, listed = zip(*rows, strict=True)
+    if columns.largest * max(tasks) * len(rows) >= _MOST_OF_ALL:
         return None
-    jobs, nodes, tasks, bits, listed, actions = zip(*rows, strict=True)
     paces = _paces_of(jobs, nodes, tasks, columns, facts)
-    return Starts(
+    return Singles(
         columns,
-        actions,
         np.array(jobs, dtype=np.int64),
         np.array(nodes, dtype=np.int64),
         np.array(tasks, dtype=np.int64),
@@ -266,7 +321,7 @@ def starts_of(rows: Sequence[Row], facts: RoundFacts) -> Starts | None:
 
 
 def _paces_of(
-    jobs: Sequence[int], nodes: Sequence[int], tasks: Sequence[int], columns: StartColumns, facts: RoundFacts
+    jobs: Sequence[int], nodes: Sequence[int], tasks: Sequence[int], columns: SingleColumns, facts: RoundFacts
 ) -> Floats:
     """Relative and absolute throughput of starts, shape (rows, 2)."""
     known, throughput = facts.once(_paces), facts.throughput

@@ -24,8 +24,8 @@ from gangplan.model.verifier.columns import Floats, job_columns
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.outcome_table import OutcomeTable, code_of, table_of
-from gangplan.model.verifier.reading import OutcomesByJob, Reading, going_on, read_plan
-from gangplan.model.verifier.starts import Starts
+from gangplan.model.verifier.reading import Change, OutcomesByJob, Reading, going_on, read_plan, unplanned
+from gangplan.model.verifier.starts import Singles, present
 from gangplan.model.verifier.violation import Violation
 
 
@@ -121,29 +121,37 @@ def _worth(reading: Reading) -> Worth:
     starting: list[str] = []
     if reading.starts is not None:
         starting = reading.starts.names
-        found.append(contributions(_starting(reading.starts, reading)))
+        singles = reading.starts.there
+        found.append(contributions(_on_one_node(singles, Status.STARTED, starting, reading.changes, facts)))
     if len(kept) < len(running):
         running, present = [running[i] for i in kept], present[:, kept]
     return Worth([*running, *reading.changed, *starting], np.concatenate([present, *found], axis=1))
 
 
-def _starting(starts: Starts, reading: Reading) -> OutcomeTable:
-    """Outcomes of plain starts."""
-    facts, rows = reading.facts, len(starts)
+def _worth_of_keeps(facts: RoundFacts) -> tuple[list[str], Floats]:
+    """What every running job contributes where it is; what is forced off, as evicted."""
+    others = {n: c.outcome for n, c in facts.once(going_on).items() if c.status is not Status.WAITING}
+    names, found = list(others), contributions(table_of(list(others.values()), facts))
+    there = facts.once(present)
+    if there.there is None:
+        return names, found
+    table = _on_one_node(there.there, Status.KEPT, there.names, facts.once(unplanned), facts)
+    return [*there.names, *names], np.concatenate([contributions(table), found], axis=1)
+
+
+def _on_one_node(
+    singles: Singles, status: Status, named: Sequence[str], changes: Mapping[str, Change], facts: RoundFacts
+) -> OutcomeTable:
+    """Outcomes of jobs on one node each, to all of which the same is done."""
+    rows = len(singles)
     return OutcomeTable(
         facts=facts,
         columns=facts.once(job_columns),
-        at=starts.job,
-        status=np.full(rows, code_of(Status.STARTED)),
+        at=singles.job,
+        status=np.full(rows, code_of(status)),
         chosen=np.ones(rows, dtype=np.bool_),
         scope=np.full(rows, facts.rank[NODE]),
-        relative=starts.relative,
-        throughput=starts.throughput,
-        outcomes=lambda: [reading.changes[name].outcome for name in starts.names],
+        relative=singles.relative,
+        throughput=singles.throughput,
+        outcomes=lambda: [changes[name].outcome for name in named],
     )
-
-
-def _worth_of_keeps(facts: RoundFacts) -> tuple[list[str], Floats]:
-    """What every running job contributes where it is; what is forced off, as evicted."""
-    there = {n: c.outcome for n, c in facts.once(going_on).items() if c.status is not Status.WAITING}
-    return list(there), contributions(table_of(list(there.values()), facts))
