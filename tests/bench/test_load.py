@@ -43,10 +43,21 @@ def test_quality_is_that_of_m_rounds_with_300_ms() -> None:
     outcomes = [outcome(0.2, gap_of_gain=gap) for gap in (0.0, 0.1, 0.2, 0.21)]
     outcomes += [outcome(0.2, gap_of_gain=1.0, size="S"), outcome(0.2, gap_of_gain=1.0, budget=1.0)]
     assert figures.quality(outcomes) == (3, 4)
-    assert not figures.holds(outcomes)
-    assert figures.holds(outcomes[:3])
-    assert not figures.holds([*outcomes[:3], outcome(0.01, "RESOURCE_EXHAUSTED", retry_after=1.0)])
-    assert figures.holds(outcomes, alone=0.8)  # no worse than with nobody else about
+    assert figures.reach_by_instance(outcomes) == {0: 0.75}
+
+
+def test_a_rate_is_borne_unless_luck_does_not_explain_what_it_misses() -> None:
+    good, bad = outcome(0.2, gap_of_gain=0.1), outcome(0.2, gap_of_gain=0.3)
+    rejected = outcome(0.01, "RESOURCE_EXHAUSTED", retry_after=1.0)
+    assert figures.holds([good] * 3 + [bad])  # in a third of all cases, where 90 % do
+    assert not figures.holds([good] * 4 + [bad] * 4)
+    assert figures.holds([good] * 4 + [bad] * 4, alone={0: 0.6})  # no worse than with nobody else about
+    assert figures.holds([good] * 20 + [rejected])
+    assert not figures.holds([good] * 20 + [rejected] * 3)
+    assert not figures.holds([good] * 20 + [outcome(0.4, gap_of_gain=0.1)])  # late
+    assert not figures.holds([good] * 20 + [outcome(1.3, "DEADLINE_EXCEEDED")])  # lost
+    assert figures.at_least(2, [0.5, 0.5, 0.5]) == pytest.approx(0.5)
+    assert (figures.at_least(0, [0.3]), figures.at_least(2, [0.3])) == (pytest.approx(1.0), 0.0)
 
 
 def test_the_capacity_is_the_highest_rate_that_is_borne() -> None:

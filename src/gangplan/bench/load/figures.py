@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from gangplan.bench.load.drive import Outcome
 from gangplan.bench.runs import Row
@@ -15,6 +16,8 @@ REACHED_GAP_OF_GAIN = 0.2
 QUALITY_OF = ("M", 0.3)
 """Size and time budget of the rounds of which :data:`MOST_REACH` must reach that gap of gain."""
 MOST_REACH = 0.9
+UNLIKELY = 0.05
+_NOBODY: Mapping[int, float] = MappingProxyType({})
 _FLAT_BYTES = 32 * 2**20
 _FLAT_SHARE = 0.05
 
@@ -50,21 +53,51 @@ def quality(outcomes: Sequence[Outcome]) -> tuple[int, int]:
     return sum(gap <= REACHED_GAP_OF_GAIN for gap in gaps), len(gaps)
 
 
-def holds(outcomes: Sequence[Outcome], *, most_rejected: float = 0.02, alone: float = 1.0) -> bool:
+def reach_by_instance(outcomes: Sequence[Outcome]) -> dict[int, float]:
+    """By instance of :data:`QUALITY_OF`, the share of its answered rounds that reach the gap of gain."""
+    asked = {each.ask.instance for each in outcomes}
+    counts = {one: quality([each for each in outcomes if each.ask.instance == one]) for one in asked}
+    return {one: reached / of for one, (reached, of) in counts.items() if of}
+
+
+def holds(
+    outcomes: Sequence[Outcome], *, most_rejected: float = 0.02, alone: Mapping[int, float] = _NOBODY
+) -> bool:
     """Whether a rate can be borne: nothing late or lost, hardly anything rejected, and quality kept.
+
+    A rate is asked at for some twenty seconds, in which luck is large; it is refused only where so many
+    rejections, or so few rounds that reach the gap of gain, are unlikely (:data:`UNLIKELY`) at what is borne.
 
     Args:
         outcomes: of the rate.
         most_rejected: share of them that may be.
-        alone: share of rounds that reach the gap of gain with nobody else about. :data:`MOST_REACH` of it
-            must: what no rate reaches says nothing of a rate.
+        alone: by instance, the share of its rounds that reach the gap of gain with nobody else about; 1 where
+            it is not known. :data:`MOST_REACH` of it must: what no rate reaches says nothing of a rate.
     """
+    rounds = [
+        each
+        for each in outcomes
+        if each.gap_of_gain is not None and (each.ask.size, each.ask.budget) == QUALITY_OF
+    ]
+    misses = [1.0 - MOST_REACH * alone.get(each.ask.instance, 1.0) for each in rounds]
     reached, answered = quality(outcomes)
+    rejected = sum(map(is_rejected, outcomes))
     return (
         not any(is_late(each) or is_lost(each) for each in outcomes)
-        and sum(map(is_rejected, outcomes)) <= most_rejected * len(outcomes)
-        and reached >= MOST_REACH * alone * answered
+        and at_least(rejected, [most_rejected] * len(outcomes)) > UNLIKELY
+        and at_least(answered - reached, misses) > UNLIKELY
     )
+
+
+def at_least(count: int, chances: Sequence[float]) -> float:
+    """Probability that ``count`` or more of independent events happen (Poisson binomial distribution)."""
+    happened = [1.0]  # by number of events, so far
+    for chance in chances:
+        more = [chance * each for each in happened]
+        happened = [
+            (1.0 - chance) * stay + come for stay, come in zip([*happened, 0.0], [0.0, *more], strict=True)
+        ]
+    return sum(happened[max(0, count) :])
 
 
 def row(outcomes: Sequence[Outcome], seconds: float) -> Row:

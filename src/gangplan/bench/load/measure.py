@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from gangplan.bench import machine
 from gangplan.bench.load.drive import Outcome, drive, watched
-from gangplan.bench.load.figures import growth, holds, missed, quality, row
+from gangplan.bench.load.figures import growth, holds, missed, quality, reach_by_instance, row
 from gangplan.bench.load.mix import BUDGETS, arrivals, one_by_one, requests
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.bench.serving import Service, service
@@ -50,23 +50,25 @@ def measure(run: Run) -> list[Row]:
         load(FIRST_RATE, _WARM_SECONDS)
         calibration = [machine.calibrate()]
         given = run.options.get("capacity")
-        alone = (0, 0) if given else quality(drive(served.address, one_by_one(), prepared, 1))
+        alone = [] if given else drive(served.address, one_by_one(), prepared, 1)
+        reach = reach_by_instance(alone)
         probes: list[tuple[float, bool]] = []
 
         def borne(rate: float) -> bool:
             outcomes, _ = load(rate, seconds * _PROBE_SHARE)
-            probes.append((rate, holds(outcomes, alone=alone[0] / max(1, alone[1]))))
+            probes.append((rate, holds(outcomes, alone=reach)))
             return probes[-1][1]
 
         capacity = float(given) if given else _capacity(borne)
         left = seconds * (1.0 if given else 1.0 - _SEARCH_SHARE) / len(LOADS)
         rows = [each for share in LOADS for each in _rows(served, share, capacity, left, load)]
         calibration.append(machine.calibrate())
+    alone_reached, alone_of = quality(alone)
     common = {
         "capacity_rps": capacity,
         "probes": probes,
-        "alone_reached": alone[0],
-        "alone_of": alone[1],
+        "alone_reached": alone_reached,
+        "alone_of": alone_of,
         "slots": slots,
         "callers": callers,
     }

@@ -43,9 +43,9 @@ def section(rows: Sequence[Row]) -> Section | None:
     text = (
         f"Open-loop arrivals for {minutes:.1f} minutes; {mine[0]['callers']} callers, {mine[0]['slots']} "
         f"slots. The capacity, 100 %, is {' and '.join(capacities)} requests a second: the highest rate at "
-        f"which nothing was late or lost, at most 2 % rejected, and quality kept.{beside} Times run from "
-        "when a request was to be sent; late is more than 50 ms after its time budget, and `latest` is how "
-        "long after it."
+        "which nothing was late or lost, and luck explains what was rejected beyond 2 % and what was worse "
+        f"than with nobody else about.{beside} Times run from when a request was to be sent; late is more "
+        "than 50 ms after its time budget, and `latest` is how long after it."
     )
     return Section("Under load", Table(tuple(columns.split("|")), tuple(lines)), text)
 
