@@ -31,7 +31,7 @@ def test_the_best_node_is_that_of_a_look_at_all(data: st.DataObject, least: bool
     demand = np.array(data.draw(st.lists(amounts, min_size=1, max_size=3)), dtype=np.int64)
     some = st.sets(st.integers(0, count - 1)).map(sorted)
     nodes = _nodes(free, demand, [data.draw(some) for _ in demand])
-    rankings = Rankings.of(nodes[0], free)
+    rankings = Rankings.of(nodes[0], nodes[1], free)
     touched = [0]  # whoever is named may be as before
     for _ in range(data.draw(st.integers(1, 6))):
         catch_up(rankings, nodes, np.array(touched, dtype=np.int64), least)
@@ -46,7 +46,7 @@ def test_the_best_node_is_that_of_a_look_at_all(data: st.DataObject, least: bool
 def test_filling_all_nodes_compares_as_many_pairs_as_the_nodes_times_their_logarithm(count: int) -> None:
     free, demand = np.full((count, 1), 4, dtype=np.int64), np.array([[1]], dtype=np.int64)
     nodes = _nodes(free, demand, [list(range(count))])
-    rankings = Rankings.of(nodes[0], free)
+    rankings = Rankings.of(nodes[0], nodes[1], free)
     placed = 0
     while (node := best_node(rankings, nodes, 0, True)) >= 0:
         free[node] -= 1

@@ -149,7 +149,7 @@ def rows(layout: Layout) -> Rows:
         return found
     limits = instance.limits.queues
     asked, held = _devices_of_options(instance), instance.keeps.devices.astype(np.float64)
-    queue_of = np.array([c.queue for c in instance.classes], dtype=np.int64)
+    queue_of = instance.queue
     unit = float(instance.nodes.parts)
     for q, name in enumerate(instance.limits.names):
         if limits[name].device_limit is None and not limits[name].device_limit_by_type:

@@ -243,7 +243,7 @@ def rows(layout: Layout) -> Rows:
     chosen = np.flatnonzero(layout.option_column >= 0)
     kept = np.flatnonzero(layout.keep_column >= 0)
     members = instance.members.astype(np.float64)
-    must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
+    must_run = instance.must_run
     found.add_grouped(
         np.concatenate([instance.option_class[chosen], kept]),
         np.concatenate([layout.option_column[chosen], layout.keep_column[kept]]),

@@ -149,7 +149,7 @@ def build_layout(instance: Instance) -> Layout:
     reach = _Reach(instance)
     kinds = tuple(_kind(instance, option) for option in instance.distinct)
     reachable = np.array([bool(reach.domains(kind)) for kind in kinds], dtype=np.bool_)
-    must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
+    must_run = instance.must_run
     must_stay = np.array([c.must_stay for c in instance.classes], dtype=np.bool_)
     taken = (instance.gain > 0.0) | must_run[instance.option_class]
     if instance.floors:  # whoever counts there may have to run, whatever it is worth
@@ -340,7 +340,7 @@ def large_columns(layout: Layout) -> BoolArray:
     chosen = np.flatnonzero(layout.option_column >= 0)
     instance = layout.instance
     several = np.array([not option.is_single for option in instance.distinct], dtype=np.bool_)
-    must_run = np.array([c.must_run for c in instance.classes], dtype=np.bool_)
+    must_run = instance.must_run
     many = LARGE_DEVICES * instance.nodes.parts
     wide = (instance.devices >= many) | several[instance.option] | must_run[instance.option_class]
     large[layout.option_column[chosen]] = wide[chosen]

@@ -44,7 +44,7 @@ def build_guarantees(instance: Instance) -> Guarantees:
     limits, unit = instance.limits, float(instance.nodes.parts)
     owed = {name: queue.device_guarantee for name, queue in limits.queues.items() if queue.device_guarantee}
     names = tuple(sorted(owed))
-    queue_of = np.array([c.queue for c in instance.classes], dtype=np.int64)
+    queue_of = instance.queue
     below = np.zeros((len(names), len(queue_of)), dtype=np.bool_)
     for g, name in enumerate(names):
         q = limits.names.index(name)

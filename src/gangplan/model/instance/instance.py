@@ -21,6 +21,7 @@ from gangplan.garbage import collector_held_off
 from gangplan.kept import Kept
 from gangplan.model.instance.as_placed import AsPlaced, as_placed, stay_placed
 from gangplan.model.instance.claimed import claimed
+from gangplan.model.instance.columns import column
 from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.gates import as_they_may, gated
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
@@ -100,6 +101,9 @@ class Instance:
         speeds: throughput of any group anywhere.
         nodes, pools: places.
         classes: what is decided.
+        first: shape (classes,), a job of each, the first to start.
+        queue: shape (classes,), index of the queue; -1 without.
+        must_run: shape (classes,), whether a running job may not be evicted.
         class_of_job: shape (jobs,).
         members: shape (classes,), jobs of each class.
         kept: shape (classes,), whether it is a running job that may stay.
@@ -138,6 +142,9 @@ class Instance:
     nodes: Nodes
     pools: Pools
     classes: tuple[JobClass, ...]
+    first: IntArray
+    queue: IntArray
+    must_run: BoolArray
     class_of_job: IntArray
     members: IntArray
     kept: BoolArray
@@ -236,7 +243,8 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
             now_placed[c] = stays.get(j) or as_placed(jobs[j], placements[j], speeds, nodes)
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = Pricing(round_, jobs, [c.jobs[0] for c in classes], speeds, now_placed, weights, nodes, kinds)
+    first = np.array([alike[0] for alike in members], dtype=np.int64)
+    pricing = Pricing(round_, jobs, first.tolist(), speeds, now_placed, weights, nodes, kinds)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
@@ -247,9 +255,9 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     if split.any():
         pools = build_pools(nodes, kinds.labels, split)
         fits = _block_pools(blocks, pools, nodes, kinds.groups)
-    size = np.array([len(c.jobs) for c in classes], dtype=np.int64)
+    size = np.array(list(map(len, members)), dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
-    class_of_job[[j for c in classes for j in c.jobs]] = np.repeat(np.arange(len(classes)), size)
+    class_of_job[list(itertools.chain.from_iterable(members))] = np.repeat(np.arange(len(classes)), size)
     keep_use = tuple(now_placed[c].use if c in now_placed else {} for c in range(len(classes)))
     return Instance(
         round=asked,
@@ -262,9 +270,12 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         nodes=nodes,
         pools=pools,
         classes=classes,
+        first=first,
+        queue=column(classes, "queue").astype(np.int64),
+        must_run=np.array(list(map(attrgetter("must_run"), classes)), dtype=np.bool_),
         class_of_job=class_of_job,
         members=size,
-        kept=np.array([c.kept for c in classes], dtype=np.bool_),
+        kept=np.array(list(map(attrgetter("kept"), classes)), dtype=np.bool_),
         distinct=shapes.options,
         option=option,
         option_class=option_class,
@@ -283,7 +294,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         block_pools=fits,
         limits=limits,
         weight=weights.weight,
-        tiers=tier_weights(round_.policy, [jobs[job_class.jobs[0]] for job_class in classes]),
+        tiers=tier_weights(round_.policy, [jobs[j] for j in first.tolist()]),
         fair_rate=fair_rate,
     )
 

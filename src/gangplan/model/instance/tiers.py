@@ -24,7 +24,7 @@ def tier_weights(policy: Policy, first: Sequence[Job]) -> FloatArray:
     """Shape (tiers, classes): a member's own weight in its tier, 0 elsewhere; ``first`` has one of each."""
     tiers = tier_of(policy)
     found = np.zeros((len(policy.tiers), len(first)), dtype=np.float64)
-    for c, job in enumerate(first):
+    for c, job in enumerate(first if tiers else ()):
         tier = tiers.get(job.priority)
         if tier is not None:
             found[tier, c] = job.weight

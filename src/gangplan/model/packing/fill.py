@@ -20,16 +20,14 @@ _ALL = 2**62
 
 def keep_and_fill(instance: Instance) -> Assignment:
     """Keep everything that may stay, then fill by value per device, first fit (decision 22)."""
-    kept_classes = np.flatnonzero(instance.kept).tolist()
-    kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
-    occupancy = Occupancy(instance, kept_classes)
+    kept = frozenset(instance.first[instance.kept].tolist())
+    occupancy = Occupancy(instance, np.flatnonzero(instance.kept).tolist())
     return fill(occupancy, Assignment(kept=kept, placed={}), Fit.FIRST)
 
 
 def keep_only(instance: Instance) -> Assignment:
     """Keep everything that may stay, and start nothing (decision 20)."""
-    kept = (job_class.jobs[0] for job_class in instance.classes if job_class.kept)
-    return Assignment(kept=frozenset(kept), placed={})
+    return Assignment(kept=frozenset(instance.first[instance.kept].tolist()), placed={})
 
 
 def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray | None = None) -> Assignment:
@@ -47,9 +45,9 @@ def fill(occupancy: Occupancy, assignment: Assignment, fit: Fit, order: IntArray
     instance = occupancy.instance
     placed = dict(assignment.placed)
     left = jobs_left(instance, placed)
-    for c in np.flatnonzero(instance.kept).tolist():
-        if order is None or instance.classes[c].jobs[0] in assignment.kept:
-            left[c] = 0
+    staying = np.zeros(len(instance.jobs), dtype=np.bool_)
+    staying[list(assignment.kept)] = True
+    left[instance.kept if order is None else instance.kept & staying[instance.first]] = 0
     crowd = Crowd.of(left, len(instance.distinct))
     ahead = by_density(instance) if order is None else order
     shared = order is None and instance.nodes.parts > 1
@@ -86,12 +84,14 @@ def place_crowd(
     """
     instance = occupancy.instance
     waiting: dict[int, list[int]] = {}
+    class_of, option_of = instance.option_class.item, instance.option.item
 
     def place(k: int, where: tuple[tuple[int, tuple[int, ...]], ...]) -> None:
-        c = int(instance.option_class[k])
-        if c not in waiting:
-            waiting[c] = [j for j in instance.classes[c].jobs if j not in placed]
-        placed[waiting[c].pop(0)] = occupancy.placed(k, where)
+        c = class_of(k)
+        mine = waiting.get(c)
+        if mine is None:
+            mine = waiting[c] = [j for j in reversed(instance.classes[c].jobs) if j not in placed]
+        placed[mine.pop()] = occupancy.placed(k, where)
 
     if take_turns:
         ahead, limit = _mixed(instance, ahead, crowd)
@@ -101,7 +101,7 @@ def place_crowd(
     while at < len(ahead):
         at, singles = occupancy.place_single(ahead, at, crowd, fit)
         for k, node, number in singles:
-            where = ((node, instance.option_at(k).demands[0].tasks),)
+            where = ((node, instance.distinct[option_of(k)].demands[0].tasks),)
             for _ in range(number):
                 place(k, where)
         if at < len(ahead):
@@ -147,7 +147,7 @@ def by_density(instance: Instance) -> IntArray:
         return np.zeros(0, dtype=np.int64)
     some = np.flatnonzero(instance.gain > 0.0)
     density = instance.gain[some] / shares(instance)[some]
-    name_rank = np.array([job_class.jobs[0] for job_class in instance.classes])[instance.option_class[some]]
+    name_rank = instance.first[instance.option_class[some]]
     return some[np.lexsort((name_rank, -density))]
 
 

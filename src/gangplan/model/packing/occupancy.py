@@ -27,12 +27,14 @@ from gangplan.model.packing.ranking import Rankings
 from gangplan.model.packing.rooms import Rooms
 from gangplan.model.packing.shared_devices import SharedDevices, with_whole
 from gangplan.model.program import IntArray
+from gangplan.twins import twin_maker
 
 Taken = list[tuple[int, int]]
 """Node indices and how many copies of a block each got."""
 Single = tuple[int, int, int]
 """Position of an option that is one block on one node, the node, and how many of the class start there."""
 
+_placed = twin_maker(Placed)
 _ANY = int(np.iinfo(np.int64).max)
 
 
@@ -117,7 +119,7 @@ class Occupancy:
         if self._blocks is None:
             self._blocks = single_blocks(self)
         if self._rankings is None or self._rankings[0] is not fit:
-            self._rankings = fit, Rankings.of(self._blocks.node_start, self.free)
+            self._rankings = fit, Rankings.of(self._blocks.node_start, self._blocks.node, self.free)
             self._ranked = len(self._changed)
         changed = np.array(sorted(set(self._changed[self._ranked :])), dtype=np.int64)
         room, best = (self.free, self._queues.left), fit is Fit.BEST
@@ -163,8 +165,8 @@ class Occupancy:
         if self._shared is not None:
             block = self.instance.block_index[self.instance.option_at(k).demands[0].block]
             if self.is_part(block):
-                return Placed(k, spots, self._part_of[spots[0][0], block].pop())
-        return Placed(k, spots)
+                return _placed(k, spots, self._part_of[spots[0][0], block].pop())
+        return _placed(k, spots, -1)
 
     def return_part(self, k: int, placed: Placed) -> None:
         """Remember the device of a part again that :meth:`placed` has told, so that it can be given back."""
@@ -323,7 +325,7 @@ def single_blocks(occupancy: Occupancy) -> SingleBlocks:
         ).reshape(-1, wide),
         node_start=np.cumsum([0, *(len(some) for some in nodes)]),
         node=np.concatenate([np.zeros(0, dtype=np.int64), *nodes]),
-        queue_of=np.array([job_class.queue for job_class in instance.classes], dtype=np.int64),
+        queue_of=instance.queue,
         chain_start=np.cumsum([0, *(len(chain) for chain in chains)]),
         chain=np.array([queue for chain in chains for queue in chain], dtype=np.int64),
         devices=option_devices(instance),

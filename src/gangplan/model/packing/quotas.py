@@ -42,7 +42,7 @@ class Quotas:
         """Devices that running ``classes`` hold under every queue, shape of :attr:`left`."""
         own, held = np.zeros_like(self.left), np.zeros_like(self.left)
         if len(held):
-            queue = np.array([self._instance.classes[c].queue for c in classes.tolist()], dtype=np.int64)
+            queue = self._instance.queue[classes]
             np.add.at(own, queue[queue >= 0], self._instance.keeps.devices[classes[queue >= 0]])
             for q, ancestors in enumerate(self._instance.limits.ancestors):
                 held[list(ancestors)] += own[q]

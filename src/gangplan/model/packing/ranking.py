@@ -30,6 +30,7 @@ class Rankings(NamedTuple):
         width: shape (blocks,), leaves, a power of two.
         start: shape (blocks,), where the block's tree begins; its root is at ``start + 1``.
         tree: the trees one after another; :data:`_NOBODY` where no node has room.
+        leaf: shape (nodes, blocks), which leaf of a block's tree the node is at; :data:`_NOBODY`: at none.
         held: shape (blocks,), whether the block's tournament was held: it is when it is first asked for.
         seen: shape (nodes, dimensions), what was free when the trees were last right.
         played: shape (1,), pairs compared so far.
@@ -38,19 +39,24 @@ class Rankings(NamedTuple):
     width: IntArray
     start: IntArray
     tree: IntArray
+    leaf: IntArray
     held: BoolArray
     seen: IntArray
     played: IntArray
 
     @classmethod
-    def of(cls, node_start: IntArray, free: IntArray) -> Rankings:
+    def of(cls, node_start: IntArray, node: IntArray, free: IntArray) -> Rankings:
         """No tournament yet; block b has nodes from ``node_start[b]`` up to ``node_start[b + 1]``."""
-        nodes = np.maximum(np.diff(node_start), 1)
-        width = 2 ** np.ceil(np.log2(nodes)).astype(np.int64)
+        nodes = np.diff(node_start)
+        width = 2 ** np.ceil(np.log2(np.maximum(nodes, 1))).astype(np.int64)
         start = np.cumsum(2 * width) - 2 * width
         tree = np.empty(2 * int(width.sum()), dtype=np.int64)
+        leaf = np.full((len(free), len(nodes)), _NOBODY, dtype=np.int64)
+        leaf[node, np.repeat(np.arange(len(nodes)), nodes)] = np.arange(len(node)) - np.repeat(
+            node_start[:-1], nodes
+        )
         held = np.zeros(len(width), dtype=np.bool_)
-        return cls(width, start, tree, held, free.copy(), np.zeros(1, dtype=np.int64))
+        return cls(width, start, tree, leaf, held, free.copy(), np.zeros(1, dtype=np.int64))
 
 
 @compiled
@@ -89,22 +95,30 @@ def catch_up(rankings: Rankings, nodes: Nodes, changed: IntArray, least: bool) -
 
 @compiled
 def rank_again(rankings: Rankings, nodes: Nodes, changed: int, least: bool) -> None:  # noqa: FBT001
-    """Play again, in all tournaments that were held, what the node ``changed`` is in."""
-    node_start, node, free, demand = nodes
+    """Play again, in all tournaments that were held, what the node ``changed`` is in.
+
+    No further up than to a place that somebody else holds, as before: nothing above it hangs on the node.
+    """
+    _, _, free, demand = nodes
     rankings.seen[changed] = free[changed]
     for block in range(len(rankings.held)):
         if not rankings.held[block]:
             continue
-        begin, end = node_start[block], node_start[block + 1]
-        at = begin + np.searchsorted(node[begin:end], changed)
-        if at == end or node[at] != changed:
+        at = rankings.leaf[changed, block]
+        if at < 0:
             continue
         root = rankings.start[block]
-        place = rankings.width[block] + at - begin
-        rankings.tree[root + place] = changed if fits(free[changed], demand[block]) else _NOBODY
+        place = rankings.width[block] + at
+        leaf = changed if fits(free[changed], demand[block]) else _NOBODY
+        if leaf == rankings.tree[root + place] and (leaf < 0 or not least):
+            continue
+        rankings.tree[root + place] = leaf
         place //= 2
         while place > 0:
+            before = rankings.tree[root + place]
             _play(rankings, root, place, free, least)
+            if before == rankings.tree[root + place] and before != changed:
+                break
             place //= 2
 
 

@@ -16,6 +16,7 @@ innermost that has any pay for their nodes only.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -308,7 +309,7 @@ class _Places:
         can_run = np.array([goods.reachable(option) for option in instance.distinct], dtype=np.bool_)
         elsewhere = np.zeros(len(instance.classes), dtype=np.bool_)
         elsewhere[instance.option_class[can_run[instance.option]]] = True
-        self.fixed = np.array([c.must_run for c in instance.classes], dtype=np.bool_) & ~elsewhere
+        self.fixed = instance.must_run & ~elsewhere
         free = nodes.capacity[mine].copy()
         cell = self._cells(instance, mine)
         alone: list[list[tuple[int, int, float, int, int]]] = [[] for _ in mine]
@@ -453,14 +454,11 @@ class _Limits:
             for type_, devices in option.devices_by_type:
                 self.option_devices[o, type_] = devices
             self.option_devices[o, -1] = option.devices
-        self.of_class = [
-            [
-                limit
-                for ancestor in (instance.limits.ancestors[c.queue] if c.queue >= 0 else ())
-                for limit in self._of_queue[ancestor]
-            ]
-            for c in instance.classes
+        of_queue = [
+            [limit for ancestor in ancestors for limit in self._of_queue[ancestor]]
+            for ancestors in instance.limits.ancestors
         ]
+        self.of_class = [of_queue[q] if q >= 0 else [] for q in instance.queue.tolist()]
         self.kept: list[list[tuple[int, float]]] = [[] for _ in instance.classes]
         now = np.zeros(len(most))
         for c in np.flatnonzero(instance.kept).tolist():
@@ -479,7 +477,7 @@ class _Limits:
         return {
             "limited": self.most,
             "class_limit_start": _offsets(self.of_class),
-            "class_limit": _ints(limit for some in self.of_class for limit in some),
+            "class_limit": _ints(itertools.chain.from_iterable(self.of_class)),
             "limit_type": np.array(self.type_of, dtype=np.int64),
             "option_devices": self.option_devices,
             "kept_limit_start": _offsets(self.kept),
@@ -489,7 +487,7 @@ class _Limits:
 
 
 def _offsets(lists: Sequence[Sequence[object]]) -> IntArray:
-    return np.concatenate(([0], np.cumsum([len(some) for some in lists], dtype=np.int64)))
+    return np.concatenate(([0], np.cumsum(list(map(len, lists)), dtype=np.int64)))
 
 
 def _ints(values: Iterable[int]) -> IntArray:
