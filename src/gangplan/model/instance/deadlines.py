@@ -66,10 +66,14 @@ class Deadlines:
 
     def lost(self, classes: IntArray, throughput: FloatArray, delay: FloatArray) -> BoolArray:
         """Whether a strict deadline cannot be met any more after a round at ``throughput``, shape (rows,)."""
-        time = self._time[classes].clip(0.0)
-        now = (np.minimum(time, self._round_seconds) - delay).clip(0.0)
+        found = np.zeros(len(classes), dtype=np.bool_)
+        rows = np.flatnonzero(self._strict[classes])
+        if not len(rows):
+            return found
+        mine, x = classes[rows], throughput[rows]
+        time = self._time[mine].clip(0.0)
+        now = (np.minimum(time, self._round_seconds) - delay[rows]).clip(0.0)
         later = (time - self._round_seconds).clip(0.0)
-        done = throughput * now + self._best[classes] * later
-        short = self._left[classes] * (1.0 - TOLERANCE) > done
-        found: BoolArray = self.doomed[classes] | (self._strict[classes] & short & (throughput > 0.0))
+        short = self._left[mine] * (1.0 - TOLERANCE) > x * now + self._best[mine] * later
+        found[rows] = self.doomed[mine] | (short & (x > 0.0))
         return found

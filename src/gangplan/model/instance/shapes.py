@@ -139,7 +139,9 @@ def _evaluated(kinds: Kinds, speeds: Speeds, site: Site) -> ShapeTable:
         structure = _structure(component, filters, speeds, site)
         names = [kinds.profiles[j] for j in jobs.tolist()]
         rows = {name: row for row, name in enumerate(dict.fromkeys(names))}
-        row_of = np.array([rows[name] for name in names], dtype=np.int64)
+        row_of = np.arange(len(names))
+        if len(rows) < len(names):
+            row_of = np.array([rows[name] for name in names], dtype=np.int64)
         curves = _curves(structure, list(rows), speeds)
         by_choice = _relative(structure, curves, structure.choices, len(speeds.scopes))
         alone = by_choice

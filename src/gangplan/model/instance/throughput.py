@@ -7,6 +7,7 @@ never depends on what is present or free (decision 2); a gang runs at the speed 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -83,13 +84,14 @@ class Speeds:
             each = group.device_milli / WHOLE_DEVICE
             flat = [self.relative[type_] * count * each for type_, count in pairs]
             return np.broadcast_to(np.array(flat, dtype=np.float64).reshape(1, -1, 1), shape)
-        places = np.array([self.profiles[name] for name in profiles if name is not None], dtype=np.int64)
+        named = itertools.chain.from_iterable([self.profiles[name] for name in profiles if name is not None])
+        places = np.fromiter(named, dtype=np.int64, count=2 * len(profiles)).reshape(-1, 2)
         found = np.empty(shape, dtype=np.float64)
         for t in np.unique(places[:, 0]).tolist():
             table = self.tables[t]
             mine = np.flatnonzero(places[:, 0] == t)
             columns = [table.position(type_, count) for type_, count in pairs]
-            found[mine] = table.values[places[mine, 1]][:, columns]
+            found[mine] = table.values[places[mine, 1][:, None], columns]
         return found
 
     def allowed_types(self, group: TaskGroup) -> tuple[int, ...]:

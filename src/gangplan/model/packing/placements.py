@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from gangplan.domain.job import DeviceShare, TaskPlacement
+from gangplan.domain.job import DeviceShare, TaskGroup, TaskPlacement
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.twins import twin_maker
@@ -44,6 +44,7 @@ class Placements:
                     self._pinned[n].append((j, placement))
         self._usable: dict[int, frozenset[int]] = {}
         self._exact: list[bool] = instance.nodes.exact.tolist()
+        self._names = [node.name for node in instance.nodes.nodes]
 
     def after(self, assignment: Assignment) -> Places:
         """Where every job that then runs ends up, with device indices on the nodes that pin them."""
@@ -62,27 +63,42 @@ class Placements:
     def _place(
         self, j: int, placed: Placed, kept: Collection[int], free: dict[int, _Free]
     ) -> tuple[TaskPlacement, ...]:
-        groups = self._instance.jobs[j].component.task_groups
-        mine = []
-        for n, tasks in placed.spots:
-            node = self._instance.nodes.nodes[n]
-            for group, count in zip(groups, tasks, strict=True):
-                if not count:
-                    continue
-                devices: tuple[int, ...] = ()
-                shares: tuple[DeviceShare, ...] = ()
-                wanted = count * group.devices_per_task
-                if group.device_share is not None:
-                    devices, shares = (placed.device,), (group.device_share,)
-                elif wanted and self._exact[n]:
-                    here = free.get(n)
-                    if here is None:
-                        here = free[n] = self._free_on(n, kept)
-                    devices = here.take(wanted, self._own(j, n, group.name) if j in self.present else ())
-                mine.append(_placement(group.name, node.name, count, devices, shares))
+        groups, spots = self._instance.jobs[j].component.task_groups, placed.spots
+        if len(groups) == 1 and len(spots) == 1:
+            n, (count,) = spots[0]
+            return (self._placement(j, groups[0], n, count, placed.device, kept, free),)
+        mine = [
+            self._placement(j, group, n, count, placed.device, kept, free)
+            for n, tasks in spots
+            for group, count in zip(groups, tasks, strict=True)
+            if count
+        ]
         if len(mine) > 1:
             mine.sort(key=placement_key)
         return tuple(mine)
+
+    def _placement(
+        self,
+        j: int,
+        group: TaskGroup,
+        n: int,
+        count: int,
+        device: int,
+        kept: Collection[int],
+        free: dict[int, _Free],
+    ) -> TaskPlacement:
+        """``count`` tasks of a group of job ``j`` on node ``n``; a part is one of ``device``."""
+        devices: tuple[int, ...] = ()
+        shares: tuple[DeviceShare, ...] = ()
+        wanted = count * group.devices_per_task
+        if group.device_share is not None:
+            devices, shares = (device,), (group.device_share,)
+        elif wanted and self._exact[n]:
+            here = free.get(n)
+            if here is None:
+                here = free[n] = self._free_on(n, kept)
+            devices = here.take(wanted, self._own(j, n, group.name) if j in self.present else ())
+        return _placement(group.name, self._names[n], count, devices, shares)
 
     def _free_on(self, n: int, kept: Collection[int]) -> _Free:
         if n not in self._usable:
