@@ -32,7 +32,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.domain.outlook import JobOutlook, Outlook, Reservation, StartErrors
+from gangplan.domain.outlook import FreeBlocks, JobOutlook, Outlook, Reservation, StartErrors
 from gangplan.domain.plan import (
     Action,
     ActionKind,
@@ -85,6 +85,11 @@ OUTLOOK = Outlook(
     ),
     relaxed=("places within a domain",),
     start_errors=(StartErrors("0", ()), StartErrors("8", (0.5, 2.25))),
+    free_blocks=(
+        FreeBlocks("H100-80GB", 8, number=2, worth=4.5, arrivals=1.5),
+        FreeBlocks("H100-80GB", 8, 4, "rack", 1, 12.0, 0.25),
+    ),
+    watched_seconds=5400.0,
 )
 
 TRAINER = Component(
@@ -221,6 +226,7 @@ EVERYTHING = Round(
         cost_weight=2e-7,
         tracking_weight=0.875,
         fragmentation_weight=2.5,
+        residual_weight=0.375,
         interactive_weight=1.75,
         headroom={"A100-40GB": 4, "H100-80GB": 0},
         disruption_limit=0,

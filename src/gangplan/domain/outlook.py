@@ -86,6 +86,29 @@ class StartErrors:
 
 
 @dataclass(frozen=True, slots=True)
+class FreeBlocks:
+    """Blocks of whole nodes of one kind that are worth something while they are free (decision 27).
+
+    Attributes:
+        accelerator_type: of the nodes.
+        node_devices: devices built into each.
+        nodes: of one block; of one shape of nodes there is at most one kind of several nodes.
+        level: the level of whose domains a block of several nodes lies in one; None: anywhere.
+        number: how many blocks are wanted free; more are worth no more.
+        worth: of one of them in a round, GPU-equivalents; 0 or more.
+        arrivals: gangs that asked for such a block, earlier ones counted less (``lookahead.free_blocks``).
+    """
+
+    accelerator_type: str
+    node_devices: int
+    nodes: int = 1
+    level: str | None = None
+    number: int = 1
+    worth: float = 0.0
+    arrivals: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """What the fluid plan says of the jobs of a round.
 
@@ -96,6 +119,8 @@ class Outlook:
         reservations: promises that should be made to gangs too large for what is free.
         relaxed: what the fluid plan did not look at, one phrase each.
         start_errors: how wrong estimates of starts were so far, each class once.
+        free_blocks: what is worth something while it is left free, each kind once.
+        watched_seconds: for how long arrivals were counted, earlier times counted less.
     """
 
     made_at: float
@@ -104,6 +129,8 @@ class Outlook:
     reservations: tuple[Reservation, ...] = ()
     relaxed: tuple[str, ...] = ()
     start_errors: tuple[StartErrors, ...] = ()
+    free_blocks: tuple[FreeBlocks, ...] = ()
+    watched_seconds: float = 0.0
     _by_name: dict[str, JobOutlook] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

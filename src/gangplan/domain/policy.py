@@ -80,6 +80,8 @@ class Policy:
         cost_weight: cost of the devices in use, per millionth of the caller's currency for an hour.
         fragmentation_weight: cost of the rest of a device that a large part of it leaves and that nobody can
             be expected to use, per device. Who takes such a part waits unless its work is worth more.
+        residual_weight: factor of what the outlook says that blocks of whole nodes are worth when left free;
+            nothing where a round has no outlook.
         interactive_weight: worth of starting an interactive job in time, per weighted requested device.
         headroom: devices by accelerator type that only interactive jobs may take: all others together hold at
             most what may be filled of the type less so many, or what they hold now where that is more.
@@ -118,6 +120,7 @@ class Policy:
     tracking_weight: float = 1.0
     cost_weight: float = 0.0
     fragmentation_weight: float = 0.0
+    residual_weight: float = 0.0
     interactive_weight: float = 1.0
     headroom: Mapping[str, int] = field(default_factory=lambda: _NO_HEADROOM)
     disruption_limit: int | None = None

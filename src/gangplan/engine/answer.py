@@ -196,7 +196,7 @@ def _priced(best: Candidate) -> Plan:
 def _statistics(judge: Judge, exact: Exact, taken_back: TakenBack) -> dict[str, float]:
     instance = judge.instance
     found: dict[str, float] = {
-        "jobs": len(instance.jobs),
+        "jobs": min(len(instance.jobs), instance.free_from),
         "nodes": len(instance.nodes.nodes),
         "classes": len(instance.classes),
         "pools": instance.pools.count,

@@ -13,6 +13,7 @@ from gangplan.engine.runner import Cancellation
 from gangplan.model.constraints import guarantee, tier
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
+from gangplan.model.packing.free_blocks import without_free_blocks
 from gangplan.model.packing.order import PlanWriter
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.verify import Verification, verify
@@ -161,6 +162,7 @@ class Judge:
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""
         began = self.budget.elapsed
+        assignment = without_free_blocks(self.instance, assignment)
         self.count("candidates", 1)
         with self.budget.phase("verify"):
             plan = self._writer.plan(assignment)

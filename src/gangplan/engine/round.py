@@ -27,6 +27,7 @@ from gangplan.engine.steps import ladder
 from gangplan.engine.warm_start import read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
 from gangplan.garbage import collector_held_off
+from gangplan.model.instance.free_blocks import with_free_blocks
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill, keep_only
 from gangplan.model.packing.price_greedy import price_greedy
@@ -78,7 +79,7 @@ def plan_round(
     runner = runner or InProcessRunner()
     ahead = look_ahead(round_, parameters, runner, budget, cancellation)
     with budget.phase("instance"):
-        instance = build_instance(ahead.round, None if kept is None else kept.model)
+        instance = with_free_blocks(build_instance(ahead.round, None if kept is None else kept.model))
     with search_prices(instance, warm, budget) as searching:
         with budget.phase("facts"):
             facts = round_facts(ahead.round, None if kept is None else kept.verifier)

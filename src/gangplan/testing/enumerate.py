@@ -12,8 +12,9 @@ What it leaves out, and why the best plan is not among that:
    capabilities forbid depends on the job alone. So an assignment that breaks such a rule alone breaks it in
    every plan, and a partial plan that breaks one breaks it however it is completed.
 2. *Plans that cannot be better.* The objective is a sum over jobs of a value that depends on the job's own
-   assignment, so the sum of the best values of the undecided jobs bounds what a partial plan can become. (The
-   sum is checked against the verifier's own objective on every complete plan.)
+   assignment, and what blocks that are left free are worth, which is at most that of all that are wanted. So
+   the sum of the best values of the undecided jobs and of those blocks bounds what a partial plan can become.
+   (The sum is checked against the verifier's own objective on every complete plan.)
 3. *Device indices* (not in ``raw`` mode). Rules and values see the indices of a node only through: usable or
    not, held by one job at most, and nested or not in what the job holds. So with the numbers of tasks by node
    fixed, usable indices that nobody keeps are interchangeable, and it is enough to look at one choice: a job
@@ -38,6 +39,7 @@ from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.errors import TooManyPlansError
+from gangplan.model.terms import residual
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.guarantees import held_by_guaranteed, met
 from gangplan.model.verifier.outcome import Status
@@ -143,7 +145,9 @@ class _Enumeration:
         self.left = self.max_plans = max_plans
         self.facts: RoundFacts = round_facts(round_)
         self.gone = {job.name: self._gone(job) for job in round_.jobs}
-        self.floor = self._judge({}).objective
+        self.floor = _by_jobs(self._judge({}))
+        free = () if round_.outlook is None else round_.outlook.free_blocks
+        self.most_left = residual.weight(round_) * sum(entry.number * entry.worth for entry in free)
         self.found: tuple[float, int, Plan, Verification] | None = None
 
     def best(self) -> Best:
@@ -171,7 +175,7 @@ class _Enumeration:
         name = order[depth]
         for choice in choices[name]:
             reach = value + choice.value + ahead[depth + 1]
-            if self.found is not None and reach < self.found[0] - TOLERANCE:
+            if self.found is not None and reach + self.most_left < self.found[0] - TOLERANCE:
                 return  # choices come best first
             decided[name] = choice
             if depth + 1 == len(order) or not _broken(self._judge(decided), decided):
@@ -183,9 +187,10 @@ class _Enumeration:
         verification = self._verify(plan)
         if verification.violations:
             return
-        assert math.isclose(value, verification.objective, rel_tol=1e-9, abs_tol=1e-9), (
+        assert math.isclose(value, _by_jobs(verification), rel_tol=1e-9, abs_tol=1e-9), (
             "the objective is no sum"
         )
+        value = verification.objective
         disruptions = sum(action.forced is None and action.kind in _STOPS for action in plan.actions)
         if (
             self.found is None
@@ -243,7 +248,7 @@ class _Enumeration:
         judged = self._judge({job.name: choice})
         if _broken(judged, {job.name: choice}):
             return None
-        return replace(choice, value=judged.objective - self.floor)
+        return replace(choice, value=_by_jobs(judged) - self.floor)
 
     def _assignments(self, job: Job) -> Iterator[tuple[TaskPlacement, ...]]:
         """Every way to put every allowed count of every group on nodes."""
@@ -414,6 +419,11 @@ def _broken(judged: Verification, decided: Mapping[str, _Choice]) -> bool:
         and (not violation.rule.startswith("disruption.") or violation.job in decided)
         for violation in judged.violations
     )
+
+
+def _by_jobs(judged: Verification) -> float:
+    """What is worth something job by job: without what is left free."""
+    return judged.objective - judged.objective_by_term[residual.NAME]
 
 
 def _takes_part(job: Job) -> bool:

@@ -42,7 +42,7 @@ from gangplan.domain.job import (
     TaskSplit,
     ThroughputProfile,
 )
-from gangplan.domain.outlook import JobOutlook, Outlook, Reservation
+from gangplan.domain.outlook import FreeBlocks, JobOutlook, Outlook, Reservation
 from gangplan.domain.plan import Action, ActionKind, Claim, ForcedReason, Plan, Precondition
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.quantiles import Quantiles
@@ -161,6 +161,34 @@ def promising(draw: st.DrawFn, size: Size = "small") -> Round:
     )
     made = _reservations(d, round_.cluster.nodes, round_.jobs, round_.round_seconds)
     return replace(round_, policy=policy, reservations=made)
+
+
+@st.composite
+def leaving(draw: st.DrawFn, size: Size = "small") -> Round:
+    """Valid rounds as of :func:`rounds`, in which whole nodes that are left free are worth something.
+
+    Single ones and blocks of several, of the shapes that are there and of one that is not.
+    """
+    round_ = draw(rounds(size))
+    d = _Draw(draw)
+    shapes = {
+        (node.accelerator_type, node.device_count)
+        for node in round_.cluster.nodes
+        if node.accelerator_type is not None and node.device_count
+    }
+    found = []
+    for kind, devices in (*sorted(shapes), ("gone", 8)):
+        for nodes in (1, d.one((2, 2, 3))):
+            if d.chance(70):
+                level = d.one((None, *round_.cluster.topology.levels)) if nodes > 1 else None
+                worth = nodes * devices * d.one((0.5, 0.25, 1.0, 4.0, 0.0))
+                found.append(FreeBlocks(kind, devices, nodes, level, d.one((1, 2, 3, 0)), worth))
+    outlook = round_.outlook or Outlook(NOW - round_.round_seconds, round_.round_seconds)
+    return replace(
+        round_,
+        policy=replace(round_.policy, residual_weight=d.one((1.0, 0.5, 3.0))),
+        outlook=replace(outlook, free_blocks=tuple(found)),
+    )
 
 
 def _outlook(d: _Draw, jobs: Sequence[Job], round_seconds: float) -> Outlook:

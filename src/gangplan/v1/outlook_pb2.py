@@ -27,7 +27,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gangplan/v1/outlook.proto\x12\x0bgangplan.v1\x1a\x16gangplan/v1/plan.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\x01\n\x07Outlook\x12+\n\x07made_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0cround_length\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x04jobs\x18\x03 \x03(\x0b\x32\x17.gangplan.v1.JobOutlook\x12.\n\x0creservations\x18\x04 \x03(\x0b\x32\x18.gangplan.v1.Reservation\x12\x0f\n\x07relaxed\x18\x05 \x03(\t\x12.\n\x0cstart_errors\x18\x06 \x03(\x0b\x32\x18.gangplan.v1.StartErrors\"+\n\x0bStartErrors\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0e\n\x06ratios\x18\x02 \x03(\x01\"\xe6\x02\n\nJobOutlook\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06target\x18\x02 \x01(\x01\x12\x0f\n\x07\x64\x65\x66icit\x18\x03 \x01(\x01\x12\x11\n\twork_done\x18\x04 \x01(\x01\x12\x33\n\x0f\x65stimated_start\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\restimated_end\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\x05worth\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x36\n\x12\x65stimated_start_by\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07told_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\ttold_wait\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\n\x06_worthb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gangplan/v1/outlook.proto\x12\x0bgangplan.v1\x1a\x16gangplan/v1/plan.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd9\x02\n\x07Outlook\x12+\n\x07made_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0cround_length\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x04jobs\x18\x03 \x03(\x0b\x32\x17.gangplan.v1.JobOutlook\x12.\n\x0creservations\x18\x04 \x03(\x0b\x32\x18.gangplan.v1.Reservation\x12\x0f\n\x07relaxed\x18\x05 \x03(\t\x12.\n\x0cstart_errors\x18\x06 \x03(\x0b\x32\x18.gangplan.v1.StartErrors\x12,\n\x0b\x66ree_blocks\x18\x07 \x03(\x0b\x32\x17.gangplan.v1.FreeBlocks\x12*\n\x07watched\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x8b\x01\n\nFreeBlocks\x12\x18\n\x10\x61\x63\x63\x65lerator_type\x18\x01 \x01(\t\x12\x14\n\x0cnode_devices\x18\x02 \x01(\x03\x12\r\n\x05nodes\x18\x03 \x01(\x03\x12\r\n\x05level\x18\x04 \x01(\t\x12\x0e\n\x06number\x18\x05 \x01(\x03\x12\r\n\x05worth\x18\x06 \x01(\x01\x12\x10\n\x08\x61rrivals\x18\x07 \x01(\x01\"+\n\x0bStartErrors\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0e\n\x06ratios\x18\x02 \x03(\x01\"\xe6\x02\n\nJobOutlook\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06target\x18\x02 \x01(\x01\x12\x0f\n\x07\x64\x65\x66icit\x18\x03 \x01(\x01\x12\x11\n\twork_done\x18\x04 \x01(\x01\x12\x33\n\x0f\x65stimated_start\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\restimated_end\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\x05worth\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x36\n\x12\x65stimated_start_by\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07told_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\ttold_wait\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\n\x06_worthb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,9 +35,11 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gangplan.v1.outlook_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_OUTLOOK']._serialized_start=132
-  _globals['_OUTLOOK']._serialized_end=387
-  _globals['_STARTERRORS']._serialized_start=389
-  _globals['_STARTERRORS']._serialized_end=432
-  _globals['_JOBOUTLOOK']._serialized_start=435
-  _globals['_JOBOUTLOOK']._serialized_end=793
+  _globals['_OUTLOOK']._serialized_end=477
+  _globals['_FREEBLOCKS']._serialized_start=480
+  _globals['_FREEBLOCKS']._serialized_end=619
+  _globals['_STARTERRORS']._serialized_start=621
+  _globals['_STARTERRORS']._serialized_end=664
+  _globals['_JOBOUTLOOK']._serialized_start=667
+  _globals['_JOBOUTLOOK']._serialized_end=1025
 # @@protoc_insertion_point(module_scope)

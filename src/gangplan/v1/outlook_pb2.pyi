@@ -35,6 +35,8 @@ class Outlook(_message.Message):
     RESERVATIONS_FIELD_NUMBER: _builtins.int
     RELAXED_FIELD_NUMBER: _builtins.int
     START_ERRORS_FIELD_NUMBER: _builtins.int
+    FREE_BLOCKS_FIELD_NUMBER: _builtins.int
+    WATCHED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def made_at(self) -> _timestamp_pb2.Timestamp:
         """The `now` of the round that it was made for. Required."""
@@ -59,6 +61,16 @@ class Outlook(_message.Message):
     def start_errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___StartErrors]:
         """How wrong estimates of starts were so far, by class of jobs, each class once; the next outlook's estimates allow for it."""
 
+    @_builtins.property
+    def free_blocks(self) -> _containers.RepeatedCompositeFieldContainer[Global___FreeBlocks]:
+        """Blocks of whole nodes that are worth something while they are free, each kind once, at most 256. Of the same type and size of
+        nodes there is at most one kind of several nodes.
+        """
+
+    @_builtins.property
+    def watched(self) -> _duration_pb2.Duration:
+        """For how long arrivals were counted, earlier times counted less. Unset: they were not."""
+
     def __init__(
         self,
         *,
@@ -68,14 +80,62 @@ class Outlook(_message.Message):
         reservations: _abc.Iterable[_plan_pb2.Reservation] | None = ...,
         relaxed: _abc.Iterable[_builtins.str] | None = ...,
         start_errors: _abc.Iterable[Global___StartErrors] | None = ...,
+        free_blocks: _abc.Iterable[Global___FreeBlocks] | None = ...,
+        watched: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["made_at", b"made_at", "round_length", b"round_length"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["made_at", b"made_at", "round_length", b"round_length", "watched", b"watched"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "made_at", b"made_at", "relaxed", b"relaxed", "reservations", b"reservations", "round_length", b"round_length", "start_errors", b"start_errors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["free_blocks", b"free_blocks", "jobs", b"jobs", "made_at", b"made_at", "relaxed", b"relaxed", "reservations", b"reservations", "round_length", b"round_length", "start_errors", b"start_errors", "watched", b"watched"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Outlook: _TypeAlias = Outlook  # noqa: Y015
+
+@_typing.final
+class FreeBlocks(_message.Message):
+    """FreeBlocks is a kind of block of whole nodes that is worth something while it is free."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCELERATOR_TYPE_FIELD_NUMBER: _builtins.int
+    NODE_DEVICES_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    WORTH_FIELD_NUMBER: _builtins.int
+    ARRIVALS_FIELD_NUMBER: _builtins.int
+    accelerator_type: _builtins.str
+    """Accelerator type of the nodes."""
+    node_devices: _builtins.int
+    """Devices built into each node, 1 to 1024."""
+    nodes: _builtins.int
+    """Nodes of one block, 1 to 65536."""
+    level: _builtins.str
+    """Level of whose domains a block of several nodes lies in one. Empty: anywhere."""
+    number: _builtins.int
+    """How many blocks are wanted free, 0 to 64; more are worth no more."""
+    worth: _builtins.float
+    """Worth of one of them in a round, GPU-equivalents, 0 to 1e9."""
+    arrivals: _builtins.float
+    """Gangs that asked for such a block, earlier ones counted less, 0 to 1e9; the next outlook counts on."""
+    def __init__(
+        self,
+        *,
+        accelerator_type: _builtins.str = ...,
+        node_devices: _builtins.int = ...,
+        nodes: _builtins.int = ...,
+        level: _builtins.str = ...,
+        number: _builtins.int = ...,
+        worth: _builtins.float = ...,
+        arrivals: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerator_type", b"accelerator_type", "arrivals", b"arrivals", "level", b"level", "node_devices", b"node_devices", "nodes", b"nodes", "number", b"number", "worth", b"worth"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FreeBlocks: _TypeAlias = FreeBlocks  # noqa: Y015
 
 @_typing.final
 class StartErrors(_message.Message):

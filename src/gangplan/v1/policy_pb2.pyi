@@ -196,7 +196,7 @@ class Terms(_message.Message):
 
     @_builtins.property
     def residual_value(self) -> Global___ResidualValueTerm:
-        """Planned. Worth of what is left free, by block size."""
+        """Worth of blocks of whole nodes that are left free."""
 
     @_builtins.property
     def cost(self) -> Global___CostTerm:
@@ -615,7 +615,9 @@ Global___InteractiveTerm: _TypeAlias = InteractiveTerm  # noqa: Y015
 
 @_typing.final
 class ResidualValueTerm(_message.Message):
-    """ResidualValueTerm prices what is left free by the size of its blocks."""
+    """ResidualValueTerm rewards leaving blocks of whole nodes free that the outlook expects to be asked for. Nobody is stopped for it,
+    nor moved where that costs anything. A round without an outlook has none.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -640,20 +642,28 @@ class ResidualValueTerm(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     WEIGHT_BY_BLOCK_SIZE_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    weight: _builtins.float
+    """Factor of the worth that the outlook gives to each block, 0 to 1e9. Unset: 0, what is left free does not count, and no outlook
+    looks for it.
+    """
     @_builtins.property
     def weight_by_block_size(self) -> _containers.ScalarMap[_builtins.int, _builtins.float]:
-        """GPU-equivalents for one free device, in blocks of the given size."""
+        """Planned. GPU-equivalents for one free device, in blocks of the given size."""
 
     def __init__(
         self,
         *,
         weight_by_block_size: _abc.Mapping[_builtins.int, _builtins.float] | None = ...,
+        weight: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["weight_by_block_size", b"weight_by_block_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight", "weight_by_block_size", b"weight_by_block_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
+    _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___ResidualValueTerm: _TypeAlias = ResidualValueTerm  # noqa: Y015
 

@@ -37,6 +37,7 @@ def test_every_term_is_found_and_named():
         "interactive",
         "locality",
         "priority",
+        "residual",
         "switching",
         "throughput",
         "tracking",

@@ -7,6 +7,7 @@ class (decision 43), and nothing here depends on the order of the request.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -130,6 +131,8 @@ class Instance:
         floors: least count of every tier that is decided.
         guarantee_floors: what queues have at least of the devices they are guaranteed, once that is decided.
         fair_rate: shape (jobs,), x_iso: work units per second of the job's fair self (decision 11).
+        free_from: jobs from this index on are blocks to be left free (``free_blocks.py``), of which no plan
+            and no answer tells.
     """
 
     round: Round
@@ -170,6 +173,7 @@ class Instance:
     tiers: FloatArray
     floors: tuple[float, ...] = ()
     guarantee_floors: Mapping[str, float] = field(default_factory=dict)
+    free_from: int = sys.maxsize
 
     def option_at(self, k: int) -> Option:
         """The option at position ``k`` of the option arrays."""
@@ -247,14 +251,14 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     pricing = Pricing(round_, jobs, first.tolist(), speeds, now_placed, weights, nodes, kinds)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
-    blocks = sorted({d.block for o in shapes.options for d in o.demands}, key=_block_key)
+    blocks = sort_blocks({d.block for o in shapes.options for d in o.demands})
     pools = build_pools(nodes, kinds.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
-    fits = _block_pools(blocks, pools, nodes, kinds.groups)
+    fits = block_pools(blocks, pools, nodes, kinds.groups)
     rooted = _rooted(jobs, classes, now_placed)
     split = _split_nodes(nodes, blocks, pools, fits, shapes.options, len(option), rooted)
     if split.any():
         pools = build_pools(nodes, kinds.labels, split)
-        fits = _block_pools(blocks, pools, nodes, kinds.groups)
+        fits = block_pools(blocks, pools, nodes, kinds.groups)
     size = np.array(list(map(len, members)), dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
     class_of_job[list(itertools.chain.from_iterable(members))] = np.repeat(np.arange(len(classes)), size)
@@ -288,7 +292,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         keep_use=keep_use,
         keeps=flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names)),
         offset=offset,
-        blocks=tuple(blocks),
+        blocks=blocks,
         block_index={block: b for b, block in enumerate(blocks)},
         filters=kinds.groups,
         block_pools=fits,
@@ -451,8 +455,9 @@ def _movable(
     return entries[~alike] if may.resizable else entries[:0]
 
 
-def _block_key(block: Block) -> tuple[object, ...]:
-    return (block.demand, block.types, block.built_in, block.filters)
+def sort_blocks(blocks: Collection[Block]) -> tuple[Block, ...]:
+    """Blocks in the order in which an instance has them."""
+    return tuple(sorted(blocks, key=lambda b: (b.demand, b.types, b.built_in, b.filters)))
 
 
 def _split_nodes(
@@ -537,11 +542,11 @@ def count_alike_nodes(instance: Instance) -> Instance:
     pools = build_pools(instance.nodes, labels, np.zeros(len(instance.nodes.nodes), dtype=np.bool_))
     if pools.count == instance.pools.count:
         return instance
-    fits = _block_pools(instance.blocks, pools, instance.nodes, instance.filters)
+    fits = block_pools(instance.blocks, pools, instance.nodes, instance.filters)
     return replace(instance, pools=pools, block_pools=fits)
 
 
-def _block_pools(
+def block_pools(
     blocks: Sequence[Block], pools: Pools, nodes: Nodes, filters: Sequence[TaskGroup]
 ) -> IntArray:
     """Most copies of each block that fit on one empty node of each pool, shape (blocks, pools)."""

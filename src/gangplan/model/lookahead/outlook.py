@@ -16,6 +16,7 @@ from gangplan.model.lookahead.buckets import LONGEST_SECONDS
 from gangplan.model.lookahead.crowd import JobNumbers
 from gangplan.model.lookahead.estimates import estimate, learned
 from gangplan.model.lookahead.fluid import Fluid, finishes
+from gangplan.model.lookahead.free_blocks import free_blocks
 from gangplan.model.lookahead.reserve import reservations, whole_node_gang
 from gangplan.model.lookahead.room import RELAXED
 from gangplan.model.lookahead.service import Service, hand_out
@@ -80,6 +81,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
                 told_seconds=told,
             )
         )
+    blocks, watched = free_blocks(instance, last)
     return Outlook(
         made_at=round_.now,
         round_seconds=round_.round_seconds,
@@ -87,6 +89,8 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
         reservations=reservations(fluid, service),
         relaxed=_relaxed(fluid, service),
         start_errors=errors,
+        free_blocks=blocks,
+        watched_seconds=watched,
     )
 
 

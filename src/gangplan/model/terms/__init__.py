@@ -1,14 +1,15 @@
 """The terms of the objective, one file each, found by scanning this folder.
 
 Every term reports a raw value in its own unit and a weight in GPU-equivalents per unit; the objective is
-the sum over jobs and terms of weight times raw value (decision 1).
+the sum over jobs and terms of weight times raw value (decision 1). A term of which not all is a matter of
+single jobs offers ``evaluate_plan(reading)`` beside, the raw value of the plan as a whole (``residual``).
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.outcome import Outcome
     from gangplan.model.verifier.outcome_table import OutcomeTable
+    from gangplan.model.verifier.reading import Reading
 
 
 class Term(Protocol):
@@ -88,6 +90,16 @@ def contributions(table: OutcomeTable) -> FloatArray:
 def worth(outcome: Outcome, facts: RoundFacts) -> dict[str, float]:
     """What one job's outcome is worth by term, weighted, in GPU-equivalents."""
     return dict(zip(names(), contributions(table_of([outcome], facts))[:, 0].tolist(), strict=True))
+
+
+def worth_of_plan(reading: Reading) -> FloatArray:
+    """What a plan is worth as a whole by term, weighted: of terms with ``evaluate_plan``. Shape (terms,)."""
+    found = np.zeros(len(terms()))
+    for at, term in enumerate(terms()):
+        evaluate_plan: Callable[[Reading], float] | None = getattr(term, "evaluate_plan", None)
+        if evaluate_plan is not None and (weight := term.weight(reading.facts.round)):
+            found[at] = weight * evaluate_plan(reading)
+    return found
 
 
 def rates(outcomes: Sequence[Outcome], facts: RoundFacts) -> list[float]:

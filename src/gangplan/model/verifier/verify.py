@@ -19,7 +19,7 @@ from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
 from gangplan.model.constraints import constraints
-from gangplan.model.terms import contributions, names
+from gangplan.model.terms import contributions, names, worth_of_plan
 from gangplan.model.verifier.columns import Floats, job_columns
 from gangplan.model.verifier.facts import RoundFacts, round_facts
 from gangplan.model.verifier.outcome import Outcome, Status
@@ -66,11 +66,14 @@ def verify(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> Verifi
     for family in constraints():
         violations += family.violations(reading)
     worth = _worth(reading)
+    by_term, beside = worth.by_term, worth_of_plan(reading)
+    if beside.any():
+        by_term = np.column_stack([by_term, beside])
     return Verification(
         violations=tuple(sorted(violations)),
-        objective=math.fsum(worth.by_term.ravel().tolist()),
+        objective=math.fsum(by_term.ravel().tolist()),
         objective_by_term={
-            name: math.fsum(values) for name, values in zip(names(), worth.by_term.tolist(), strict=True)
+            name: math.fsum(values) for name, values in zip(names(), by_term.tolist(), strict=True)
         },
         outcomes=OutcomesByJob(reading.changes),
         worth=worth,

@@ -89,7 +89,8 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     waiting = [
         (c, left)
         for c, job_class in enumerate(instance.classes)
-        if (left := [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept])
+        if job_class.jobs[0] < instance.free_from
+        and (left := [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept])
     ]
     alike = _Alike(instance)
     asking = [c for c, _ in waiting if not instance.classes[c].kept and not _is_gated(instance, c)]
@@ -290,7 +291,7 @@ def not_attempted(instance: Instance, assignment: Assignment) -> tuple[Verdict, 
     return tuple(
         Verdict(job=job.name, kind=VerdictKind.NOT_ATTEMPTED, code="BUDGET", message=message)
         for j, job in enumerate(instance.jobs)
-        if j not in assignment.placed and j not in assignment.kept
+        if j not in assignment.placed and j not in assignment.kept and j < instance.free_from
     )
 
 

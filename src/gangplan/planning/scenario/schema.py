@@ -332,6 +332,7 @@ class PolicyPart(Part):
     cost_weight: NonNegative = _DEFAULTS.cost_weight
     tracking_weight: NonNegative = _DEFAULTS.tracking_weight
     fragmentation_weight: NonNegative = _DEFAULTS.fragmentation_weight
+    residual_weight: NonNegative = _DEFAULTS.residual_weight
     interactive_weight: NonNegative = _DEFAULTS.interactive_weight
     headroom: dict[Name, Annotated[Whole, Field(lt=2**31)]] = {}
     disruption_limit: Whole | None = _DEFAULTS.disruption_limit

@@ -47,6 +47,7 @@ RANGES: Mapping[str, Knob] = MappingProxyType(
             Knob("tracking_weight", 0.0, 4.0),
             Knob("cost_weight", 0.0, 1e-6),
             Knob("fragmentation_weight", 0.0, 8.0),
+            Knob("residual_weight", 0.0, 4.0),
         )
     }
 )

@@ -17,6 +17,7 @@ _OFF: tuple[tuple[str, str, Any], ...] = (
     ("cost of stops", "switching_weight", 0.0),
     ("price of devices", "cost_weight", 0.0),
     ("price of rests of devices", "fragmentation_weight", 0.0),
+    ("worth of whole nodes left free", "residual_weight", 0.0),
     ("gain that a disruption must prove", "hysteresis", 0.0),
     ("minimum run", "minimum_run", 0.0),
     ("limit on disruptions of a round", "disruption_limit", None),

@@ -60,6 +60,12 @@ FAIRNESS_POWER = 2.0
 DEADLINE_URGENCY = 2.0
 """Largest power of the horizon over the time left until a deadline."""
 
+FREE_KINDS = 256
+"""Most kinds of blocks of an outlook that are worth something while they are free."""
+
+FREE_BLOCKS = 64
+"""Most of each kind that are wanted free."""
+
 START_ERRORS = 64
 """Most past errors of estimated starts for a class of jobs."""
 

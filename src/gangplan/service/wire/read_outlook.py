@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.domain.outlook import JobOutlook, Outlook, Reservation, StartErrors
+from gangplan.domain.outlook import FreeBlocks, JobOutlook, Outlook, Reservation, StartErrors
 from gangplan.service.wire import limits
 from gangplan.service.wire.fields import Fields
 from gangplan.service.wire.read_running import read_placements
@@ -22,6 +22,9 @@ def read_outlook(message: outlook_pb2.Outlook, path: str, fields: Fields) -> Out
         length = fields.duration(message.round_length, path, "round_length", positive=True)
     else:
         fields.refuse(f"{path}round_length", "must be set")
+    watched = 0.0
+    if message.HasField("watched"):
+        watched = fields.duration(message.watched, path, "watched")
     seen: dict[str, str] = {}
     jobs = []
     for index, entry in enumerate(message.jobs):
@@ -37,6 +40,8 @@ def read_outlook(message: outlook_pb2.Outlook, path: str, fields: Fields) -> Out
             fields.text(phrase, path, f"relaxed[{index}]") for index, phrase in enumerate(message.relaxed)
         ),
         start_errors=_read_errors(message.start_errors, path, fields),
+        free_blocks=_read_free(message.free_blocks, path, fields),
+        watched_seconds=watched,
     )
 
 
@@ -47,6 +52,38 @@ def read_reservations(
     return tuple(
         read_reservation(message, f"{path}[{index}].", fields) for index, message in enumerate(messages)
     )
+
+
+def _read_free(
+    messages: Sequence[outlook_pb2.FreeBlocks], path: str, fields: Fields
+) -> tuple[FreeBlocks, ...]:
+    """Kinds of blocks; types and levels that they name need not be there any more."""
+    if len(messages) > limits.FREE_KINDS:
+        fields.refuse(f"{path}free_blocks", f"has {len(messages)} entries; {limits.FREE_KINDS} are the most")
+    seen: set[tuple[str, int, bool]] = set()
+    found = []
+    for index, message in enumerate(messages[: limits.FREE_KINDS]):
+        here = f"{path}free_blocks[{index}]."
+        kind = FreeBlocks(
+            accelerator_type=fields.name(message.accelerator_type, here, "accelerator_type"),
+            node_devices=fields.integer(
+                message.node_devices, here, "node_devices", 1, limits.DEVICES_PER_NODE
+            ),
+            nodes=fields.integer(message.nodes, here, "nodes", 1, limits.TASKS),
+            level=fields.optional_name(message.level, here, "level"),
+            number=fields.integer(message.number, here, "number", 0, limits.FREE_BLOCKS),
+            worth=fields.real(message.worth, here, "worth", 0.0, limits.LARGEST_FACTOR),
+            arrivals=fields.real(message.arrivals, here, "arrivals", 0.0, limits.LARGEST_FACTOR),
+        )
+        if kind.nodes == 1 and kind.level is not None:
+            fields.refuse(f"{here}level", "must be empty for a block of one node")
+        shape = (kind.accelerator_type, kind.node_devices, kind.nodes > 1)
+        if shape in seen:
+            several = "several nodes" if shape[2] else "one node"
+            fields.refuse(f"{here}nodes", f"there are blocks of {several} of that type and size already")
+        seen.add(shape)
+        found.append(kind)
+    return tuple(found)
 
 
 def _read_errors(

@@ -90,6 +90,9 @@ def read_policy(message: policy_pb2.Policy, path: str, types: AbstractSet[str], 
     fragmentation = start.fragmentation_weight
     if terms.fragmentation.HasField("weight"):
         fragmentation = terms.fragmentation.weight
+    residual = start.residual_weight
+    if terms.residual_value.HasField("weight"):
+        residual = terms.residual_value.weight
     interactive = (
         terms.interactive.weight if terms.interactive.HasField("weight") else start.interactive_weight
     )
@@ -122,6 +125,7 @@ def read_policy(message: policy_pb2.Policy, path: str, types: AbstractSet[str], 
         fragmentation_weight=fields.real(
             fragmentation, inside, "fragmentation.weight", 0.0, limits.LARGEST_FACTOR
         ),
+        residual_weight=fields.real(residual, inside, "residual_value.weight", 0.0, limits.LARGEST_FACTOR),
         interactive_weight=fields.real(interactive, inside, "interactive.weight", 0.0, limits.LARGEST_FACTOR),
         headroom=_read_headroom(message.headroom, path, types, fields),
         disruption_limit=limit,

@@ -32,6 +32,18 @@ def write_outlook(outlook: Outlook) -> outlook_pb2.Outlook:
             write_seconds(entry.told_seconds, written.told_wait)
     for errors in outlook.start_errors:
         message.start_errors.add(kind=errors.kind, ratios=errors.ratios)
+    for kind in outlook.free_blocks:
+        message.free_blocks.add(
+            accelerator_type=kind.accelerator_type,
+            node_devices=kind.node_devices,
+            nodes=kind.nodes,
+            level=kind.level or "",
+            number=kind.number,
+            worth=kind.worth,
+            arrivals=kind.arrivals,
+        )
+    if outlook.watched_seconds:
+        write_seconds(outlook.watched_seconds, message.watched)
     for promise in outlook.reservations:
         write_reservation(promise, message.reservations.add())
     return message

@@ -27,6 +27,7 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             cost=policy_pb2.CostTerm(weight_per_micro=policy.cost_weight),
             tracking=policy_pb2.TrackingTerm(weight=policy.tracking_weight),
             fragmentation=policy_pb2.FragmentationTerm(weight=policy.fragmentation_weight),
+            residual_value=policy_pb2.ResidualValueTerm(weight=policy.residual_weight),
             interactive=policy_pb2.InteractiveTerm(weight=policy.interactive_weight),
         ),
         churn_limits=policy_pb2.ChurnLimits(
