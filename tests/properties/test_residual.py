@@ -27,7 +27,7 @@ from gangplan.model.packing.free_blocks import without_free_blocks
 from gangplan.model.packing.order import make_plan
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.lagrangian import PriceSearch
-from gangplan.model.verifier import reading
+from gangplan.model.verifier import starts
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.strategies import leaving
@@ -91,7 +91,7 @@ def test_the_verifier_counts_what_trying_all_finds(round_):
     assert judged.violations == ()
     true = most_worth(round_, round_.outlook.free_blocks, left_by(round_, plan))
     expected = round_.policy.residual_weight * true
-    with patch.object(reading, "FEW", 0):  # starts are read as columns
+    with patch.object(starts, "FEW", 0):  # jobs on one node each are read as columns
         assert verify(round_, plan).objective_by_term == judged.objective_by_term
     assert judged.objective_by_term["residual"] == pytest.approx(expected, abs=1e-9)
 

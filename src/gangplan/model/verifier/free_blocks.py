@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from gangplan.domain.cluster import NodeHealth
 from gangplan.model.verifier.reading import going_on, unplanned
+from gangplan.model.verifier.starts import present
 
 if TYPE_CHECKING:
     from gangplan.domain.cluster import Node
     from gangplan.domain.outlook import FreeBlocks
     from gangplan.model.verifier.facts import RoundFacts
     from gangplan.model.verifier.reading import Change, Reading
+    from gangplan.model.verifier.starts import Singles
 
 _Shape = tuple[str, int]
 """Accelerator type and built-in devices of a node."""
@@ -76,8 +78,7 @@ def _free(reading: Reading) -> dict[_Shape, list[str]]:
         held.subtract(_nodes(without[name]))
         held.update(_nodes(change))
     if reading.starts is not None:  # each takes devices of its one node
-        names = reading.starts.columns.node_names
-        held.update(names[node] for node in reading.starts.node.tolist())
+        held.update(_places(reading.starts.there))
     found: dict[_Shape, list[str]] = {}
     for node, shape in facts.once(_able).items():
         if not held[node]:
@@ -105,7 +106,16 @@ def _counts(node: Node, now: float) -> bool:
 
 def _holders(facts: RoundFacts) -> Counter[str]:
     """How many jobs hold devices of each node without a plan."""
-    return Counter(node for change in facts.once(going_on).values() for node in _nodes(change))
+    found = Counter(node for change in facts.once(going_on).values() for node in _nodes(change))
+    there = facts.once(present).there
+    if there is not None:
+        found.update(_places(there))
+    return found
+
+
+def _places(there: Singles) -> list[str]:
+    """The node of each of the jobs that are on one node each, with devices."""
+    return [there.columns.node_names[node] for node in there.node.tolist()]
 
 
 def _nodes(change: Change) -> set[str]:
