@@ -20,7 +20,6 @@ from gangplan.engine.ask import Asking
 from gangplan.engine.judge import Judge
 from gangplan.model.constraints import guarantee
 from gangplan.model.formulation.layout import Layout
-from gangplan.model.instance.guarantees import build_guarantees
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.bind import bind
@@ -67,7 +66,7 @@ def floors_of(instance: Instance) -> Floors:
     least = np.array(instance.floors, dtype=np.float64)
     if not instance.guarantee_floors:
         return Floors(option, keep, least)
-    owed = build_guarantees(instance)
+    owed = instance.guarantees
     held = np.array([instance.guarantee_floors.get(name, 0.0) for name in owed.names], dtype=np.float64)
     return Floors(
         np.concatenate([owed.option, option]),

@@ -28,7 +28,7 @@ from gangplan.model.constraints.guarantee import TOLERANCE
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.formulate import formulate
 from gangplan.model.formulation.layout import Layout, build_layout
-from gangplan.model.instance.guarantees import Guarantees, build_guarantees, guaranteed
+from gangplan.model.instance.guarantees import Guarantees, guaranteed
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.fill import fill, stay_where_free
@@ -57,7 +57,7 @@ def meet_guarantees(
     if not guaranteed(judge.instance):
         return judge, best, None
     with judge.budget.phase("guarantees"):
-        best, bound = _stage(judge, asking, build_guarantees(judge.instance), best)
+        best, bound = _stage(judge, asking, judge.instance.guarantees, best)
     floors = {queue: devices for queue, devices in _met(judge, best).items() if devices}
     count = _count(judge, best)
     judge = replace(judge, instance=replace(judge.instance, guarantee_floors=floors), best=None)
@@ -78,7 +78,7 @@ def holds_a_guarantee(judge: Judge, candidate: Candidate, bundle: Iterable[Actio
     instance = judge.instance
     if not instance.guarantee_floors:
         return False
-    owed = build_guarantees(instance)
+    owed = instance.guarantees
     outcomes = candidate.verification.outcomes
     held = held_by_guaranteed(instance.round, outcomes)
     devices = np.array([held[name] for name in owed.names])
@@ -141,7 +141,7 @@ def _stage(judge: Judge, asking: Asking, owed: Guarantees, best: Candidate) -> t
 
 def _filled(instance: Instance, best: Candidate) -> Assignment:
     """Of those who start only whom floors need, the most worth by device first; what is free is filled."""
-    owed = build_guarantees(instance)
+    owed = instance.guarantees
     kept_classes = {int(instance.class_of_job[j]) for j in best.assignment.kept}
     need = np.array([instance.guarantee_floors.get(name, 0.0) for name in owed.names])
     need -= owed.keep[:, sorted(kept_classes)].sum(axis=1)

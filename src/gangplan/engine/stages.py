@@ -28,7 +28,6 @@ from gangplan.model.constraints.tier import TOLERANCE
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.formulate import formulate
 from gangplan.model.formulation.layout import build_layout
-from gangplan.model.instance.guarantees import build_guarantees
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.verifier.tiers import served
@@ -127,7 +126,7 @@ def _stage(judge: Judge, asking: Asking, tier: int, best: Candidate) -> tuple[Ca
 
     counted = judge.instance.tiers[: tier + 1].max(axis=0) > 0.0
     if judge.instance.guarantee_floors:
-        counted |= build_guarantees(judge.instance).below.any(axis=0)
+        counted |= judge.instance.guarantees.below.any(axis=0)
     lowest, prices = by_prices(judge, goal, counted, consider)
     bound = min(lowest, everybody)
     best = max([best, *found], key=lambda each: _rank(judge, each, tier))

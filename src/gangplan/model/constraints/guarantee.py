@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gangplan.model.formulation.rows import Rows
-from gangplan.model.instance.guarantees import build_guarantees
 from gangplan.model.verifier.guarantees import held_by_guaranteed, met
 from gangplan.model.verifier.reading import OutcomesByJob
 from gangplan.model.verifier.violation import Violation
@@ -52,7 +51,7 @@ def rows(layout: Layout) -> Rows:
     instance, found = layout.instance, Rows()
     if not instance.guarantee_floors:
         return found
-    guarantees = build_guarantees(instance)
+    guarantees = instance.guarantees
     chosen = np.flatnonzero(layout.option_column >= 0)
     kept = np.flatnonzero(layout.keep_column >= 0)
     columns = np.concatenate([layout.option_column[chosen], layout.keep_column[kept]])

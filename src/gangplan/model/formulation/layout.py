@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gangplan.model.formulation.nesting import Span, is_rooted, spans
-from gangplan.model.instance.guarantees import build_guarantees, guaranteed
+from gangplan.model.instance.guarantees import guaranteed
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.options import Option
 from gangplan.model.instance.sites import NO_DOMAIN
@@ -156,7 +156,7 @@ def build_layout(instance: Instance) -> Layout:
         counts = instance.tiers[: len(instance.floors)].max(axis=0)
         taken |= counts[instance.option_class] > 0.0
     if guaranteed(instance):
-        taken |= build_guarantees(instance).option.max(axis=0, initial=0.0) > 0.0
+        taken |= instance.guarantees.option.max(axis=0, initial=0.0) > 0.0
     taken &= ~must_stay[instance.option_class] & reachable[instance.option]
     rooted = _rooted(instance, kinds, taken)
     for k, kind in rooted.items():

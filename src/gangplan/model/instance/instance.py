@@ -25,6 +25,7 @@ from gangplan.model.instance.claimed import claimed
 from gangplan.model.instance.columns import column
 from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.gates import as_they_may, gated
+from gangplan.model.instance.guarantees import Guarantees, Holders, build_guarantees
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
 from gangplan.model.instance.kinds import build_kinds
 from gangplan.model.instance.limits import Limits, build_limits
@@ -127,6 +128,7 @@ class Instance:
         block_pools: shape (blocks, pools), most copies that fit on one node of the pool; 0: none.
         limits: who counts under which device limit.
         weight: shape (jobs,), w.
+        guarantees: devices that queues are guaranteed, and who holds how many under them.
         tiers: shape (tiers, classes), what a member that runs counts in each tier.
         floors: least count of every tier that is decided.
         guarantee_floors: what queues have at least of the devices they are guaranteed, once that is decided.
@@ -170,6 +172,7 @@ class Instance:
     limits: Limits
     weight: FloatArray
     fair_rate: FloatArray
+    guarantees: Guarantees
     tiers: FloatArray
     floors: tuple[float, ...] = ()
     guarantee_floors: Mapping[str, float] = field(default_factory=dict)
@@ -262,6 +265,9 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     size = np.array(list(map(len, members)), dtype=np.int64)
     class_of_job = np.zeros(len(jobs), dtype=np.int64)
     class_of_job[list(itertools.chain.from_iterable(members))] = np.repeat(np.arange(len(classes)), size)
+    queue = column(classes, "queue").astype(np.int64)
+    keeps = flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names))
+    stayers = np.fromiter(now_placed, dtype=np.int64, count=len(now_placed))
     keep_use = tuple(now_placed[c].use if c in now_placed else {} for c in range(len(classes)))
     return Instance(
         round=asked,
@@ -275,7 +281,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         pools=pools,
         classes=classes,
         first=first,
-        queue=column(classes, "queue").astype(np.int64),
+        queue=queue,
         must_run=np.array(list(map(attrgetter("must_run"), classes)), dtype=np.bool_),
         class_of_job=class_of_job,
         members=size,
@@ -290,7 +296,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         gain=gain,
         keep_gain=keep_gain,
         keep_use=keep_use,
-        keeps=flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names)),
+        keeps=keeps,
         offset=offset,
         blocks=blocks,
         block_index={block: b for b, block in enumerate(blocks)},
@@ -298,6 +304,14 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         block_pools=fits,
         limits=limits,
         weight=weights.weight,
+        guarantees=build_guarantees(
+            limits,
+            parts,
+            size,
+            queue,
+            Holders(stayers, keeps.devices[stayers, -1]),
+            Holders(option_class, devices),
+        ),
         tiers=tier_weights(round_.policy, [jobs[j] for j in first.tolist()]),
         fair_rate=fair_rate,
     )
