@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gangplan.domain.job import WHOLE_DEVICE, Component, Job, TaskGroup
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.kept import Kept
-from gangplan.model.verifier.gates import counted_age
+from gangplan.model.verifier.gates import counted_ages
 from gangplan.model.verifier.throughput import Packed, Throughput
 
 RHO_MIN, RHO_MAX = 0.25, 8.0
@@ -49,7 +49,9 @@ def isolated_throughputs(
     alone: list[int] = []
     groups: list[TaskGroup] = []
     for i, component in enumerate(components):
-        with_devices = [group for group in component.task_groups if group.devices_per_task]
+        with_devices = component.task_groups
+        if len(with_devices) > 1 or not with_devices[0].devices_per_task:
+            with_devices = tuple(group for group in with_devices if group.devices_per_task)
         if len(with_devices) == 1:
             alone.append(i)
             groups.append(with_devices[0])
@@ -65,7 +67,7 @@ def isolated_throughputs(
 
 
 def _isolated(
-    component: Component, groups: list[TaskGroup], share: Mapping[str, float], throughput: Throughput
+    component: Component, groups: Sequence[TaskGroup], share: Mapping[str, float], throughput: Throughput
 ) -> float:
     """x_iso of a component with several groups that have devices, or with none."""
     if not groups:
@@ -135,7 +137,7 @@ def finish_time_fairness(
         if work is not None and x > 0 and job.submit_time is not None
     ]
     mine = [jobs[i] for i in which]
-    age = np.array([counted_age(job, now) for job in mine], dtype=np.float64)
+    age = counted_ages(mine, now)
     done = np.array([job.work_done for job in mine], dtype=np.float64)
     progress = np.array([job.fair_progress for job in mine], dtype=np.float64)
     frozen = np.array([job.fair_finish_age for job in mine], dtype=np.float64)  # None: NaN

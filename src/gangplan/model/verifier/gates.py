@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gangplan.domain.job import Job
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gangplan.domain.job import OPEN, Job
 from gangplan.domain.round import Round
 from gangplan.model.verifier.promised import longest_run
 from gangplan.model.verifier.throughput import Throughput
@@ -12,9 +17,10 @@ _HOUR = 3600
 
 def closed_gates(round_: Round) -> dict[str, str]:
     """Jobs that may not be started now, and the rule that says so: idle, held, not-before or after-jobs."""
-    names = {job.name for job in round_.jobs}
     found: dict[str, str] = {}
-    for job in round_.jobs:
+    wary = [job for job in round_.jobs if job.gate is not OPEN or job.interactive is not None]
+    names = {job.name for job in round_.jobs} if wary else set()
+    for job in wary:
         gate = job.gate
         if is_idle(job, round_.now):
             found[job.name] = "idle"
@@ -55,6 +61,16 @@ def counted_age(job: Job, now: float) -> float:
     if job.gate.not_before is not None and job.gate.not_before > start:
         start = job.gate.not_before
     return max(0.0, now - start - job.gate.held_seconds)
+
+
+def counted_ages(jobs: Sequence[Job], now: float) -> NDArray[np.float64]:
+    """:func:`counted_age` of very many jobs, most of which nothing keeps."""
+    submitted = np.array([job.submit_time for job in jobs], dtype=np.float64)
+    ages: NDArray[np.float64] = np.maximum(0.0, now - submitted)
+    for i, job in enumerate(jobs):
+        if job.gate is not OPEN:
+            ages[i] = counted_age(job, now)
+    return ages
 
 
 def undisturbed(job: Job, round_: Round) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -23,11 +24,10 @@ _NO_CELLS: Mapping[tuple[str, int, str], float] = {}
 _Cell = TypeVar("_Cell", int, float)
 
 
-def _what_counts(
-    group: TaskGroup,
-) -> tuple[str | None, tuple[str, ...], int, tuple[int, ...], int]:
-    """What the throughput of a device group on one node depends on; its profile first."""
-    return (group.profile, group.accelerator_types, group.count, group.allowed_counts, group.device_milli)
+_what_counts = attrgetter(
+    "profile", "accelerator_types", "count", "allowed_counts", "devices_per_task", "device_share"
+)
+"""What the throughput of a device group on one node depends on; its profile first."""
 
 
 class Packed(NamedTuple):
@@ -175,12 +175,13 @@ class Throughput:
         Those are alike that differ in the figures of their profiles at most.
         """
         numbers: dict[object, int] = {}
-        cells_of = {name: numbers.setdefault(listed(x), len(numbers)) for name, x in self._cells.items()}
-        keys = [_what_counts(group) for group in groups]
+        cells_of: dict[str | None, int] = {
+            name: numbers.setdefault(listed(x), len(numbers)) for name, x in self._cells.items()
+        }
+        cells_of[None] = -1
         alike: dict[object, list[int]] = {}
-        for i, (profile, *rest) in enumerate(keys):
-            cells = -1 if profile is None else cells_of.get(profile)
-            alike.setdefault((cells, *rest), []).append(i)
+        for i, (profile, *rest) in enumerate(map(_what_counts, groups)):
+            alike.setdefault((cells_of.get(profile), *rest), []).append(i)
         found = [self._packed(groups, rows) for rows in alike.values()]
         for packed in found:
             for i, reference in zip(packed.rows, packed.reference.tolist(), strict=True):
