@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits, vector
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.program import BoolArray, IntArray
+from gangplan.twins import twin_maker
 
+_verdict = twin_maker(Verdict)
 _UNITS = {"devices": "devices", "cpu": "milli-CPU", "memory": "bytes"}
 
 
@@ -86,18 +89,18 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     fixed = Occupancy(instance, untouchable)
     lasting = Occupancy(instance, [c for c in untouchable if not _left_alone(instance, c)])
     rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(lasting), _free_room(after))
-    waiting = [
-        (c, left)
-        for c, job_class in enumerate(instance.classes)
-        if job_class.jobs[0] < instance.free_from
-        and (left := [j for j in job_class.jobs if j not in assignment.placed and j not in assignment.kept])
-    ]
+    runs = np.zeros(len(instance.jobs), dtype=np.bool_)
+    runs[[*assignment.placed, *assignment.kept]] = True
+    waiting: dict[int, list[int]] = {}
+    waits = np.flatnonzero(~runs[: instance.free_from])
+    for j, c in zip(waits.tolist(), instance.class_of_job[waits].tolist(), strict=True):
+        waiting.setdefault(c, []).append(j)
     alike = _Alike(instance)
-    asking = [c for c, _ in waiting if not instance.classes[c].kept and not _is_gated(instance, c)]
+    asking = [c for c in sorted(waiting) if not instance.classes[c].kept and not _is_gated(instance, c)]
     impossible = _impossible(instance, asking, alike, rooms)
     known: dict[object, _Reason] = {}
     verdicts: list[Verdict] = []
-    for c, left in waiting:
+    for c, left in waiting.items():
         job_class = instance.classes[c]
         reason = _gate(instance, job_class) or impossible.get(job_class.jobs[0])
         if reason is None:
@@ -108,7 +111,7 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
                     instance, job_class, after, rooms, finished=finished, gains=alike.gains(c)
                 )
         verdicts += [
-            Verdict(
+            _verdict(
                 instance.jobs[j].name,
                 reason.kind,
                 reason.code,
@@ -116,10 +119,15 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
                 reason.resource,
                 reason.level,
                 reason.shortfall,
+                None,
+                None,
+                None,
+                (),
+                (),
             )
             for j in left
         ]
-    verdicts.sort(key=lambda verdict: verdict.job)
+    verdicts.sort(key=attrgetter("job"))
     return tuple(verdicts)
 
 
@@ -137,17 +145,19 @@ class _Alike:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._gaining = np.concatenate([[0], np.cumsum(instance.gain > 0.0)])
+        self._gaining: list[int] = np.concatenate([[0], np.cumsum(instance.gain > 0.0)]).tolist()
+        self._options = instance.option.tobytes()
+        self._size = instance.option.itemsize
 
     def options(self, c: int) -> bytes:
         """The options of class ``c``; empty when there are none."""
         job_class = self._instance.classes[c]
-        return self._instance.option[job_class.start : job_class.stop].tobytes()
+        return self._options[job_class.start * self._size : job_class.stop * self._size]
 
     def gains(self, c: int) -> bool:
         """Whether some option of class ``c`` is worth more than waiting."""
         job_class = self._instance.classes[c]
-        return bool(self._gaining[job_class.stop] > self._gaining[job_class.start])
+        return self._gaining[job_class.stop] > self._gaining[job_class.start]
 
     def waiting(self, c: int) -> tuple[object, ...]:
         """All that the reason depends on why a class that may run waits."""
@@ -449,13 +459,15 @@ class _Room:
     ) -> None:
         self._instance, self._free, self._able = instance, free.clip(0), able
         self._devices = devices
-        self._most: dict[tuple[Block, int], int] = {}
+        self._most: dict[tuple[int, int], tuple[int, Block]] = {}
+        """By identity of the block, which is quicker than by value; the block stays the same one here."""
 
     def most(self, block: Block, scope: int) -> int:
-        key = (block, scope)
-        if key not in self._most:
-            self._most[key] = self._best(block, scope, range(len(DIMENSIONS)))
-        return self._most[key]
+        key = id(block), scope
+        known = self._most.get(key)
+        if known is None:
+            known = self._most[key] = self._best(block, scope, range(len(DIMENSIONS))), block
+        return known[0]
 
     def scarce(self, shortage: _Shortage) -> tuple[int, int] | None:
         """The dimension that is short, and by how much in its base unit; None when only all together are."""
