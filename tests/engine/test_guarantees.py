@@ -38,6 +38,7 @@ def test_a_guarantee_goes_before_what_is_worth_more(pipeline):
     result = planned(one_node(*jobs, queues=OWED), pipeline)
     assert kinds(result) == {"light": "PLACE"}
     assert result.plan.guarantee_floors == {"mine": 2.0}
+    assert result.notices == ()
     assert (result.quality.guarantees.value, result.quality.guarantees.bound) == pytest.approx((2.0, 2.0))
     plain = planned(one_node(*jobs, queues=(Queue("mine"), Queue("others"))), pipeline)
     assert kinds(plain) == {"heavy": "PLACE"}
@@ -71,6 +72,12 @@ def test_a_queue_within_its_own_guarantee_gives_nothing(pipeline):
     result = planned(one_node(mine, job("light", gpus=2, weight=9.0, queue="mine"), queues=queues), pipeline)
     assert kinds(result) == {"holder": "KEEP"}
     assert result.quality.guarantees.value == pytest.approx(4.0)
+    (notice,) = result.notices
+    assert (notice.code, notice.field) == ("GUARANTEE_UNMET", "queues[0].device_guarantee")
+    assert notice.message == (
+        "queue mine has 0 of 2 devices that it is guaranteed, and its jobs ask for more; "
+        "together queues have 4 devices of their guarantees, and no plan gives them more"
+    )
 
 
 @both
@@ -108,5 +115,6 @@ def test_who_may_not_be_stopped_keeps_what_it_holds(pipeline):
     )
     result = planned(one_node(holder, job("light", gpus=2, queue="mine"), queues=OWED), pipeline)
     assert kinds(result) == {"holder": "KEEP"}
+    assert [notice.code for notice in result.notices] == ["GUARANTEE_UNMET"]
     assert result.quality.guarantees.value == 0.0
     assert result.plan.guarantee_floors == {}

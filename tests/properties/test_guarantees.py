@@ -67,6 +67,14 @@ def test_every_floor_is_kept_and_no_bound_is_false(round_, pipeline):
     assert verify(round_, result.plan).violations == ()
     assert abs(met_by(round_, result.plan) - quality.value) <= 1e-9
     assert sum(result.plan.guarantee_floors.values()) - 1e-5 <= quality.value <= quality.bound + 1e-6
+    have = met(round_, held_by_guaranteed(round_, verify(round_, result.plan).outcomes))
+    told = {notice.field for notice in result.notices if notice.code == "GUARANTEE_UNMET"}
+    short = {
+        f"queues[{i}].device_guarantee"
+        for i, queue in enumerate(round_.queues)
+        if have.get(queue.name, 0.0) < (queue.device_guarantee or 0)
+    }
+    assert told <= short
     plain = planned(replace(round_, queues=tuple(replace(q, device_guarantee=None) for q in round_.queues)))
     assert met_by(round_, plain.plan) <= quality.bound + slack(quality.bound)
     assert result.quality.objective <= result.quality.bound + slack(result.quality.bound)

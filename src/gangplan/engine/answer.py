@@ -18,7 +18,7 @@ from gangplan.domain.plan import (
 )
 from gangplan.domain.round import Round
 from gangplan.engine.exact import Exact
-from gangplan.engine.guarantees import guarantees_of
+from gangplan.engine.guarantees import guarantees_of, unmet
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.make_promises import with_promises
 from gangplan.engine.parameters import PlanParameters
@@ -77,7 +77,7 @@ def answer(
     return RoundResult(
         plan=plan,
         verdicts=_dated(verdicts, judge.instance.round, latest),
-        notices=notices(judge.instance),
+        notices=(*notices(judge.instance), *unmet(judge, best, quality.guarantees)),
         quality=quality,
         reason=TerminationReason.OPTIMAL if optimal else TerminationReason.FEASIBLE,
         limit=exact.limit,

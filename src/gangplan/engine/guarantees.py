@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gangplan.domain.plan import Action, TierQuality
+from gangplan.domain.plan import Action, Notice, TierQuality
 from gangplan.engine.ask import Asking
 from gangplan.engine.floors import ROUNDING, STEPS, by_programme
 from gangplan.engine.judge import Candidate, Judge
@@ -71,6 +71,30 @@ def meet_guarantees(
 def guarantees_of(judge: Judge, candidate: Candidate, quality: TierQuality | None) -> TierQuality | None:
     """The same as ``candidate`` meets them."""
     return None if quality is None else replace(quality, value=_count(judge, candidate))
+
+
+def unmet(judge: Judge, candidate: Candidate, quality: TierQuality | None) -> list[Notice]:
+    """A notice for every queue that has less than it is guaranteed although its jobs ask for more.
+
+    It says whether no plan could give queues more of their guarantees together, as far as was proved.
+    """
+    if quality is None:
+        return []
+    owed, have = build_guarantees(judge.instance), _met(judge, candidate)
+    due = dict(zip(owed.names, np.minimum(owed.most, owed.asked).tolist(), strict=True))
+    together = f"together queues have {quality.value:g} devices of their guarantees, and "
+    proved = quality.bound - quality.value <= TOLERANCE * max(1.0, quality.bound)
+    together += "no plan gives them more" if proved else f"at most {quality.bound:g} can be"
+    return [
+        Notice(
+            "GUARANTEE_UNMET",
+            f"queues[{i}].device_guarantee",
+            f"queue {queue.name} has {have[queue.name]:g} of {queue.device_guarantee:g} devices that it is "
+            f"guaranteed, and its jobs ask for more; {together}",
+        )
+        for i, queue in enumerate(judge.instance.round.queues)
+        if queue.device_guarantee and have[queue.name] < due[queue.name] - TOLERANCE
+    ]
 
 
 def holds_a_guarantee(judge: Judge, candidate: Candidate, bundle: Iterable[Action]) -> bool:

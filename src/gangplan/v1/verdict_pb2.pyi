@@ -219,7 +219,7 @@ Global___Counterfactual: _TypeAlias = Counterfactual  # noqa: Y015
 
 @_typing.final
 class Notice(_message.Message):
-    """Notice is something in the request that was tolerated, but that the caller should know."""
+    """Notice is something in the request that was tolerated or could not be met, and that the caller should know."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -227,7 +227,9 @@ class Notice(_message.Message):
     FIELD_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     code: _builtins.str
-    """Machine-readable kind, e.g. DEADLINE_PASSED."""
+    """Machine-readable kind, e.g. DEADLINE_PAST, or GUARANTEE_UNMET for a queue that has less than it is guaranteed though its jobs
+    ask for more.
+    """
     field: _builtins.str
     """Path of the field or name of the object."""
     message: _builtins.str
