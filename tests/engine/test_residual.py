@@ -10,7 +10,8 @@ import pytest
 from gangplan.domain.job import Capabilities, TaskSplit
 from gangplan.domain.outlook import FreeBlocks, Outlook
 from gangplan.domain.plan import ActionKind, TerminationReason
-from gangplan.domain.policy import Policy
+from gangplan.domain.policy import Policy, Tier
+from gangplan.domain.queue import Queue
 from gangplan.engine.budget import Budget
 from gangplan.engine.look_ahead import look_ahead
 from gangplan.engine.parameters import PlanParameters
@@ -81,6 +82,22 @@ def test_a_rack_of_two_counts_once_and_its_nodes_do_not_count_again():
         result = planned(rack([], single, double))
         assert result.quality.objective_by_term["residual"] == expected
         assert result.quality.bound == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("pipeline", ["full", "greedy"])
+def test_guarantees_and_tiers_go_before_what_is_left_free(pipeline):
+    jobs = [
+        held_half(),
+        job("a", group(count=2), queue="q", priority=1),
+        job("b", group(count=2), priority=2),
+    ]
+    block = FreeBlocks("H100", 4, worth=50.0)
+    owed = replace(rack(jobs, block), queues=(Queue("q", device_guarantee=2),))
+    assert planned(owed, pipeline=pipeline).quality.guarantees.value == 2.0
+    tiered = replace(owed, policy=replace(owed.policy, tiers=(Tier((2,)), Tier((1,)))))
+    result = planned(tiered, pipeline=pipeline)
+    assert [tier.value for tier in result.quality.tiers] == [1.0, 1.0]
+    assert result.quality.objective_by_term["residual"] == 0.0
 
 
 def test_nobody_is_stopped_for_a_block_or_moved_at_a_cost():

@@ -80,7 +80,7 @@ def unmet(judge: Judge, candidate: Candidate, quality: TierQuality | None) -> li
     """
     if quality is None:
         return []
-    owed, have = build_guarantees(judge.instance), _met(judge, candidate)
+    owed, have = judge.instance.guarantees, _met(judge, candidate)
     due = dict(zip(owed.names, np.minimum(owed.most, owed.asked).tolist(), strict=True))
     together = f"together queues have {quality.value:g} devices of their guarantees, and "
     proved = quality.bound - quality.value <= TOLERANCE * max(1.0, quality.bound)

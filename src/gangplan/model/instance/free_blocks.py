@@ -56,7 +56,8 @@ def with_free_blocks(instance: Instance) -> Instance:
         )
     more, copies = len(found), len(jobs) - len(instance.jobs)
     ones, none = np.ones(more), np.zeros(more)
-    keeps = instance.keeps
+    keeps, owed = instance.keeps, instance.guarantees
+    unowed = np.zeros((len(owed.names), more))
     return replace(
         instance,
         jobs=tuple(jobs),
@@ -90,6 +91,12 @@ def with_free_blocks(instance: Instance) -> Instance:
         block_index={block: b for b, block in enumerate(blocks)},
         filters=filters,
         block_pools=block_pools(blocks, instance.pools, instance.nodes, filters),
+        guarantees=replace(
+            owed,
+            below=np.concatenate([owed.below, unowed > 0.0], axis=1),
+            option=np.concatenate([owed.option, unowed], axis=1),
+            keep=np.concatenate([owed.keep, unowed], axis=1),
+        ),
         weight=np.concatenate([instance.weight, np.zeros(copies)]),
         fair_rate=np.concatenate([instance.fair_rate, np.zeros(copies)]),
         tiers=np.concatenate([instance.tiers, np.zeros((len(instance.tiers), more))], axis=1),
