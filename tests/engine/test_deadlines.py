@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gangplan.domain.job import DeadlineKind, Job
 from gangplan.domain.plan import ActionKind, RoundResult
+from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
@@ -113,3 +114,53 @@ def test_an_option_after_which_it_is_lost_is_worth_nothing_and_one_that_saves_it
     assert verify(round_, plan_of(keep)).objective == 0.0
     ample = replace(one, deadline=NOW + 2 * HOUR)
     assert verify(replace(round_, jobs=(ample,)), plan_of(keep)).objective == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("urgency", "seconds", "kind", "expected"),
+    [
+        pytest.param(0.0, HOUR / 4, STRICT, 6.0, id="0: the same however near"),
+        pytest.param(1.0, HOUR, STRICT, 6.0, id="a horizon away: as with 0"),
+        pytest.param(1.0, HOUR / 4, STRICT, 12.0, id="a quarter of it: 4 at work, 2 x 4 for it"),
+        pytest.param(1.0, 4 * HOUR, TARGET, 4.5, id="four of it: 2 / 4"),
+        pytest.param(2.0, HOUR / 2, STRICT, 12.0, id="squared"),
+        pytest.param(1.0, 100.0, STRICT, 28.0, id="sooner than a round: as if a round away, 2 x 12"),
+        pytest.param(1.0, -HOUR / 4, SOFT, 16.0, id="a soft one that has passed: 2 x 12, of it half"),
+    ],
+)
+def test_a_deadline_is_worth_more_the_nearer_it_is_by_its_urgency(urgency, seconds, kind, expected):
+    policy = Policy(deadline_urgency=urgency)
+    late = HOUR / 4 if kind is SOFT else 0.0  # ends a quarter of an hour from now, half of the decay late
+    round_ = replace(
+        one_node(due("j", seconds, 4 * late or 40.0, kind, HOUR if late else 0.0)), policy=policy
+    )
+    placed = act(ActionKind.PLACE, "j", at("n", range(4)), scope="node", throughput=4.0)
+    judged = verify(round_, plan_of(placed))
+    assert judged.valid, judged.violations
+    assert judged.objective == pytest.approx(expected)
+    result = planned(round_)
+    assert (kinds(result), result.quality.objective) == ({"j": "PLACE"}, pytest.approx(expected))
+
+
+@pytest.mark.parametrize(("urgency", "runs"), [(0.0, set("abcd")), (1.0, {"near"})])
+def test_who_nears_its_deadline_keeps_its_worth_for_each_device_with_urgency(urgency, runs):
+    """One that now needs all four devices, on time in a quarter of an hour, beside four who have ten hours.
+
+    It asked for one device and runs at the rate of two on four. Without urgency it is worth 2 + 4, the others
+    1 + 4 each; with it 2 + 4 x 4 = 18, and the others 1 + 4 / 10 each, 5.6 together.
+    """
+    near = job(
+        "near", gpus=1, counts=(1, 4), profile="p", deadline=NOW + HOUR / 4, work_left=2 * HOUR / 4
+    )
+    others = [job(name, deadline=NOW + 10 * HOUR, work_left=10 * HOUR) for name in "abcd"]
+    profile = {(H, 1, "node"): 1.0, (H, 4, "node"): 2.0}
+    round_ = round_of(
+        [node("n", H, 4)],
+        [near, *others],
+        profiles={"p": profile},
+        now=NOW,
+        round_seconds=LENGTH,
+        horizon_seconds=HOUR,
+        policy=Policy(deadline_urgency=urgency, deadline_weight=4.0, fairness_power=0.0),
+    )
+    assert {action.job for action in planned(round_).plan.actions} == runs
