@@ -149,9 +149,7 @@ def test_who_nears_its_deadline_keeps_its_worth_for_each_device_with_urgency(urg
     It asked for one device and runs at the rate of two on four. Without urgency it is worth 2 + 4, the others
     1 + 4 each; with it 2 + 4 x 4 = 18, and the others 1 + 4 / 10 each, 5.6 together.
     """
-    near = job(
-        "near", gpus=1, counts=(1, 4), profile="p", deadline=NOW + HOUR / 4, work_left=2 * HOUR / 4
-    )
+    near = job("near", gpus=1, counts=(1, 4), profile="p", deadline=NOW + HOUR / 4, work_left=2 * HOUR / 4)
     others = [job(name, deadline=NOW + 10 * HOUR, work_left=10 * HOUR) for name in "abcd"]
     profile = {(H, 1, "node"): 1.0, (H, 4, "node"): 2.0}
     round_ = round_of(

@@ -41,12 +41,14 @@ def test_a_scenario_names_one(name: str) -> None:
 
 def test_over_another_policy_it_sets_what_it_is_about() -> None:
     other = Policy(locality_weight=3.0, deadline_weight=1.0)
-    assert PRESETS["deadline"].over(other) == dataclasses.replace(other, deadline_weight=4.0)
+    assert PRESETS["deadline"].over(other) == dataclasses.replace(
+        other, deadline_weight=4.0, deadline_urgency=1.0
+    )
     assert PRESETS["efficiency"].over(other).deadline_weight == 1.0
 
 
 def test_what_a_scenario_writes_beside_it_holds_even_where_it_is_the_default() -> None:
-    assert read("{preset: deadline, deadline_weight: 0.5}") == Policy()
+    assert read("{preset: deadline, deadline_weight: 0.5, deadline_urgency: 0}") == Policy()
     assert read("{preset: efficiency, fairness_power: 1}") == Policy(queue_fairness_power=0.0)
 
 
