@@ -74,8 +74,8 @@ _ALL = (
     ),
     Preset(
         "deadline",
-        "Who can still meet its deadline goes first, the nearer the more: a horizon away, before others of up "
-        "to five times its weight.",
+        "Who can still meet its deadline goes first, the nearer the more: a horizon away, before others of "
+        "up to five times its weight.",
         # The reward for the rate that a deadline needs is four times what the job's work is worth otherwise,
         # a horizon before it; at the default of one half a job yields to one that weighs half as much again.
         # Urgency 1 spreads it over the time that is left: without it a job that has waited is worth less for
