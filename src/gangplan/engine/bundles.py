@@ -163,7 +163,8 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
     names = sorted(jobs)
     all_after = [candidate.verification.outcomes[name] for name in names]
     all_before = [floor.verification.outcomes[name] for name in names]
-    earn_after, earn_before = rates(all_after, facts), rates(all_before, facts)
+    earning = rates([*all_after, *all_before], facts)
+    earn_after, earn_before = earning[: len(names)], earning[len(names) :]
     for name, after, before, mine_after, mine_before in zip(
         names, all_after, all_before, earn_after, earn_before, strict=True
     ):

@@ -140,13 +140,12 @@ def _revert_all(
 
 def _earns_more(judge: Judge, candidate: Candidate, other: Candidate) -> bool:
     """Whether ``candidate`` earns more than ``other`` on the jobs that fare differently, costs once."""
-    theirs = other.verification.outcomes
+    mine, theirs = candidate.verification.outcomes, other.verification.outcomes
+    before, after = other.action_of, candidate.action_of
     with looking(judge):
-        differing = [
-            name
-            for name, mine in candidate.verification.outcomes.items()
-            if mine is not theirs[name] and mine != theirs[name]
-        ]
+        # The same action, or none, means the same for its job in any plan of the round.
+        acting = [name for name in {**before, **after} if before.get(name) is not after.get(name)]
+        differing = [name for name in acting if mine[name] != theirs[name]]
         return weigh(judge, candidate, other, differing).pays
 
 

@@ -59,10 +59,13 @@ def latest_starts(instance: Instance, plan: Plan, outcomes: Mapping[str, Outcome
         outcomes: what the verifier says that it does.
     """
     round_ = instance.round
-    waiting = {name for name, outcome in outcomes.items() if outcome.status is Status.WAITING}
+
+    def waits(name: str) -> bool:
+        return name in outcomes and outcomes[name].status is Status.WAITING
+
     made = [action.reservation for action in plan.actions if action.reservation is not None]
     kept: list[Reservation] = [p for p in in_force(round_) if p.latest_start >= round_.now]
-    found = {promise.job: promise.latest_start for promise in (*kept, *made) if promise.job in waiting}
+    found = {promise.job: promise.latest_start for promise in (*kept, *made) if waits(promise.job)}
     after = round_.policy.promise_after_seconds
     if after is None or round_.policy.longest_run_seconds is None:
         return found
@@ -73,7 +76,7 @@ def latest_starts(instance: Instance, plan: Plan, outcomes: Mapping[str, Outcome
     old = sorted(
         (-age, job.name)
         for job in round_.jobs
-        if job.name in waiting and never_ran(job) and (age := waited(job, round_.now)) is not None
+        if never_ran(job) and (age := waited(job, round_.now)) is not None and waits(job.name)
     )
     jobs = {job.name: job for job in round_.jobs}
     for older, (age, name) in enumerate(old):

@@ -107,7 +107,7 @@ class Changes(Mapping[str, Change]):
 
     def __init__(
         self,
-        alone: Mapping[str, Change],
+        alone: Unplanned,
         read: dict[str, Change],
         plain: Sequence[Action],
         facts: RoundFacts,
@@ -124,6 +124,12 @@ class Changes(Mapping[str, Change]):
                 return self._alone[name]
             found = self._read[name] = _change(action, self._alone[name], self._facts, self._known, [])
         return found
+
+    def outcome(self, name: str) -> Outcome:
+        """What the plan means for a job."""
+        if name in self._read or name in self._plain:
+            return self[name].outcome
+        return self._alone.outcome(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._alone)
@@ -144,11 +150,11 @@ class OutcomesByJob(Mapping[str, Outcome]):
 
     __slots__ = ("_changes",)
 
-    def __init__(self, changes: Mapping[str, Change]) -> None:
+    def __init__(self, changes: Changes) -> None:
         self._changes = changes
 
     def __getitem__(self, name: str) -> Outcome:
-        return self._changes[name].outcome
+        return self._changes.outcome(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._changes)
@@ -180,7 +186,7 @@ class Reading:
     round: Round
     plan: Plan
     facts: RoundFacts
-    changes: Mapping[str, Change]
+    changes: Changes
     changed: Mapping[str, Change]
     kept: Mapping[str, Change]
     staying: Sequence[Action]
@@ -335,17 +341,28 @@ class Unplanned(Mapping[str, Change]):
         facts: the round's constants.
     """
 
-    __slots__ = ("_facts", "_found", "_jobs")
+    __slots__ = ("_facts", "_found", "_idle", "_jobs")
 
     def __init__(self, facts: RoundFacts) -> None:
         self._facts = facts
         self._jobs = {job.name: job for job in facts.round.jobs}
         self._found: dict[str, Change] = {}
+        self._idle: dict[str, Outcome] = {}
 
     def __getitem__(self, name: str) -> Change:
         found = self._found.get(name)
         if found is None:
             found = self._found[name] = _alone(self._jobs[name], self._facts)
+        return found
+
+    def outcome(self, name: str) -> Outcome:
+        """What it means for a job that no action names it."""
+        job = self._jobs[name]
+        if job.running is not None:
+            return self[name].outcome
+        found = self._idle.get(name)
+        if found is None:
+            found = self._idle[name] = _idle(job)
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -379,7 +396,8 @@ def going_on(facts: RoundFacts) -> dict[str, Change]:
 def _alone(job: Job, facts: RoundFacts) -> Change:
     groups = {group.name: group for group in job.component.task_groups}
     if job.running is None:
-        return Change(job, groups, None, NOTHING, NOTHING, NOTHING, NOTHING, None, _idle(job))
+        idle = facts.once(unplanned).outcome(job.name)
+        return Change(job, groups, None, NOTHING, NOTHING, NOTHING, NOTHING, None, idle)
     before, forced = holding(job.running.placements), facts.forced.get(job.name)
     alone = Change(job, groups, None, before, NOTHING, NOTHING, NOTHING, forced, _idle(job))
     return _changed(alone, None, NOTHING if forced else before, facts)

@@ -120,7 +120,7 @@ def _worth(reading: Reading) -> Worth:
     facts = reading.facts
     running, present = facts.once(_worth_of_keeps)
     kept = [i for i, name in enumerate(running) if name not in reading.changed]
-    found = [contributions(table_of([change.outcome for change in reading.changed.values()], facts))]
+    found = [_worth_of(reading.changed, facts)]
     starting: list[str] = []
     if reading.starts is not None:
         starting = reading.starts.names
@@ -129,6 +129,27 @@ def _worth(reading: Reading) -> Worth:
     if len(kept) < len(running):
         running, present = [running[i] for i in kept], present[:, kept]
     return Worth([*running, *reading.changed, *starting], np.concatenate([present, *found], axis=1))
+
+
+def _worth_of(changes: Mapping[str, Change], facts: RoundFacts) -> Floats:
+    """What the jobs of ``changes`` contribute; those that do what they did in the plan before are known."""
+    known = facts.once(_known_worth)
+    new = [change.outcome for name, change in changes.items() if _is_new(change.outcome, known.get(name))]
+    if new:
+        for outcome, worth in zip(new, contributions(table_of(new, facts)).T, strict=True):
+            known[outcome.job.name] = outcome, worth
+    if not changes:
+        return np.zeros((len(names()), 0))
+    return np.array([known[name][1] for name in changes]).T
+
+
+def _is_new(outcome: Outcome, known: tuple[Outcome, Floats] | None) -> bool:
+    return known is None or known[0] is not outcome
+
+
+def _known_worth(facts: RoundFacts) -> dict[str, tuple[Outcome, Floats]]:
+    """The outcome of each changed job that was valued last and its worth, filled by :func:`_worth_of`."""
+    return {}
 
 
 def _worth_of_keeps(facts: RoundFacts) -> tuple[list[str], Floats]:
