@@ -33,6 +33,7 @@ class Deadlines:
         left = all_left(jobs, round_.policy.deadline_quantile)
         deadline = column(jobs, "deadline")
         judged = ~np.isnan(deadline) & ~np.isnan(left)
+        self._judged: BoolArray = judged
         self._round_seconds = round_.round_seconds
         self._left = np.where(np.isnan(left), 0.0, left)
         self._time = np.where(judged, deadline - round_.now, -np.inf)
@@ -53,16 +54,20 @@ class Deadlines:
 
     def rate_needed(self, classes: IntArray, delay: FloatArray) -> FloatArray:
         """Work units per second that the deadline needs after ``delay`` seconds; ``inf``: none will do."""
-        time = self._time[classes] - delay
         found = np.full(len(classes), np.inf)
-        np.divide(self._left[classes], time, out=found, where=time > 0.0)
+        rows = np.flatnonzero(self._judged[classes])
+        time = self._time[classes[rows]] - delay[rows]
+        soon = time > 0.0
+        found[rows[soon]] = self._left[classes[rows[soon]]] / time[soon]
         return found
 
     def lateness(self, classes: IntArray, throughput: FloatArray, delay: FloatArray) -> FloatArray:
         """Seconds from the deadline to the predicted end, shape (rows,)."""
-        run = np.full(len(classes), np.inf)
-        np.divide(self._left[classes], throughput, out=run, where=throughput > 0.0)
-        return run + delay - self._time[classes]
+        found = np.full(len(classes), np.inf)
+        rows = np.flatnonzero(self._judged[classes] & (throughput > 0.0))
+        mine = classes[rows]
+        found[rows] = self._left[mine] / throughput[rows] + delay[rows] - self._time[mine]
+        return found
 
     def lost(self, classes: IntArray, throughput: FloatArray, delay: FloatArray) -> BoolArray:
         """Whether a strict deadline cannot be met any more after a round at ``throughput``, shape (rows,)."""

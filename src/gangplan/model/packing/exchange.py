@@ -158,10 +158,11 @@ def start_by_exchange(occupancy: Occupancy, assignment: Assignment, order: IntAr
         dtype=np.int64,
     )
     ahead = order[(left[instance.option_class[order]] > 0) & (block_of[instance.option[order]] >= 0)]
-    blocks = block_of[instance.option[ahead]].tolist()
-    for k, block in zip(ahead.tolist(), blocks, strict=True):
-        if block in failed:
-            continue
+    blocks = block_of[instance.option[ahead]]
+    at = 0
+    while at < len(ahead):
+        k, block = int(ahead[at]), int(blocks[at])
+        at += 1
         c, option = int(instance.option_class[k]), instance.option_at(k)
         job_class = instance.classes[c]
         while left[c] and block not in failed and occupancy.members_allowed(job_class, option):
@@ -176,6 +177,9 @@ def start_by_exchange(occupancy: Occupancy, assignment: Assignment, order: IntAr
             j = next(j for j in job_class.jobs if j not in placed)
             placed[j] = occupancy.take_placed(j, Placed(k, ((node, option.demands[0].tasks),)))
             left[c] -= 1
+        if block in failed:
+            others = blocks[at:] != block
+            ahead, blocks, at = ahead[at:][others], blocks[at:][others], 0
     return replace(assignment, placed=placed)
 
 
