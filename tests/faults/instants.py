@@ -55,10 +55,11 @@ class Instants:
     def __iter__(self) -> Iterator[Instant]:
         count = self.few if _ASKED is None else max(1, round(self.share * int(_ASKED)))
         numbers = range(count) if _ONLY is None else [int(_ONLY)]
-        for number in numbers:
+        for done, number in enumerate(numbers):
             try:
                 yield Instant(number, random.Random(f"{self.kind}/{SEED}/{number}"))
             except GeneratorExit:
+                self.tell(done)
                 print(f"{self.kind}: stopped at number {number} of seed {SEED}")
                 raise
         self.tell(len(numbers))
