@@ -111,6 +111,23 @@ def test_a_start_on_a_claim_is_paid_for_in_full():
     assert judged.objective == pytest.approx(1.0 - 1.2)
 
 
+def test_where_money_is_worth_next_to_nothing_both_charge_the_whole_price():
+    """What a running job's service is worth in money is beyond all numbers then."""
+    runs = job("j", group(count=1), running=(at("n", [0]),))
+    round_ = round_of([node("n", "H100", 1)], [runs], now=1_000.0)
+    round_ = replace(
+        round_,
+        accelerators=(AcceleratorType("H100", 1.0, price_micros_per_hour=3_000_000),),
+        policy=replace(round_.policy, cost_weight=1e-320),
+    )
+    instance = build_instance(round_)
+    decided = keep_and_fill(instance)
+    judged = verify(round_, make_plan(instance, decided))
+    worth = instance.offset + float(instance.keep_gain[instance.class_of_job[0]])
+    assert worth == pytest.approx(judged.objective)
+    assert judged.objective == pytest.approx(1.0)
+
+
 def test_a_doomed_job_that_runs_at_no_speed_is_worth_nothing_to_both():
     """It is spread wider than it prefers, which would cost another job; it may not be stopped yet."""
     nodes = [node("a", "H100", 1), node("b", "H100", 1)]

@@ -56,7 +56,9 @@ def evaluate(table: OutcomeTable) -> FloatArray:
     prices = table.facts.once(_prices)
     paid = np.array([_paid(outcome, prices) for outcome in table.outcomes()], dtype=np.float64)
     service = table.columns.full_value[table.at] * table.earned()
-    return -np.where(table.done(Status.KEPT), np.minimum(paid, service / worth_of_money), paid)
+    with np.errstate(over="ignore"):  # money worth next to nothing: any price is paid
+        most = service / worth_of_money
+    return -np.where(table.done(Status.KEPT), np.minimum(paid, most), paid)
 
 
 def _paid(outcome: Outcome, prices: Mapping[str, int]) -> float:
