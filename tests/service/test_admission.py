@@ -302,6 +302,22 @@ def loop(clock: Clock) -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
+async def test_a_call_with_too_little_time_to_run_beside_others_must_be_sure_of_its_slot(
+    clock: Clock,
+) -> None:
+    admission = Admission(slots=1, queue=3, early=1)
+    slot = await admission.enter(kind="large", left=1.0)
+    clock.now += 0.2
+    slot.release()  # it takes 0.2 s, and has never taken less
+    await admission.enter(kind="large", left=1.0)  # and may take a second
+    with pytest.raises(OverloadedError):  # of 0.3 s, 0.18 would be left
+        await admission.enter(kind="large", left=0.3)
+    for_long = asyncio.ensure_future(admission.enter(kind="large", left=0.9))  # of 0.9 s, 0.7
+    await asyncio.sleep(0)
+    assert not for_long.done()
+    for_long.cancel()
+
+
 @pytest.mark.parametrize("rate", [1.5, 4.0])
 def test_who_is_refused_is_told_at_once(clock: Clock, loop: asyncio.AbstractEventLoop, rate: float) -> None:
     """Also where nobody can say how long a call will take; and who is let in starts in time."""

@@ -19,6 +19,8 @@ _MEMORY = 0.8  # share of the past in the running mean of how long a slot is hel
 
 _NEEDED_SHARE = 0.6
 """Share of its time that a call keeps for its work when that is known to take as long."""
+_COMPANY = 2.0
+"""Times the least time that work of its kind has taken, which a call must have left to start early."""
 _KINDS = 256
 """Kinds of work that are known, those seen last."""
 
@@ -64,7 +66,8 @@ class Admission:
 
     Work may take longer than it did, and then a call that was let in has waited in vain. It gets the next
     slot before that is free, while ``early`` allows: who is refused is told when it comes. So many calls more
-    run for a while, and no slot is handed out until there are no more than there should be.
+    run for a while, and no slot is handed out until there are no more than there should be. A call that would
+    have too little time left to run beside others is let in only where its slot is sure to come in time.
 
     Args:
         slots: calls that may run at a time.
@@ -80,6 +83,7 @@ class Admission:
         self._running: Counter[str] = Counter()
         self._turns: set[_Turn] = set()
         self._work: OrderedDict[Hashable, float] = OrderedDict()
+        self._least: dict[Hashable, float] = {}
         self._keys: set[str] = set()
         self._served: dict[str, int] = {}
         self._number = 0
@@ -178,6 +182,8 @@ class Admission:
         """
         now = time.monotonic()
         starts = self._starts(now, self._waiting)
+        if self._early and not self._bears_company(turn):  # it cannot start early: it must be sure
+            starts[turn] = max(starts[turn], self._starts(now, self._waiting, surely=True)[turn])
         late = [each for each in self._waiting if starts[each] > each.gives_up]
         if turn not in late and late:
             alone = self._starts(now, [each for each in self._waiting if each is not turn])
@@ -197,14 +203,14 @@ class Admission:
             self._waiting.remove(each)
             each.ready.set_exception(OverloadedError(message, self.retry_after_seconds))
 
-    def _starts(self, now: float, calls: Sequence[_Turn]) -> dict[_Turn, float]:
+    def _starts(self, now: float, calls: Sequence[_Turn], *, surely: bool = False) -> dict[_Turn, float]:
         """When each of the calls that wait would get its slot; of one that gives up before: when it could.
 
-        Plays on as :meth:`_hand_out` does: slots come free when their work is done as it was lately, and go
-        to whose turn it is then.
+        Plays on as :meth:`_hand_out` does: slots come free when their work is done as it was lately, or
+        ``surely``, when it must be, and go to whose turn it is then.
         """
         order = itertools.count()
-        ends = [(self._end(each, now), next(order), each) for each in self._turns]
+        ends = [(each.ends if surely else self._end(each, now), next(order), each) for each in self._turns]
         heapq.heapify(ends)
         waiting, running, served = list(calls), Counter(self._running), dict(self._served)
         keys, number, at = set(self._keys), self._number, now
@@ -221,7 +227,7 @@ class Admission:
                 served[turn.caller] = number
                 running[turn.caller] += 1
                 keys.add(turn.key)
-                end = at + (self._expected(turn) or 0.0)
+                end = math.inf if surely else at + (self._expected(turn) or 0.0)
                 heapq.heappush(ends, (max(at, min(end, turn.ends)), next(order), turn))
                 continue
             at, _, over = heapq.heappop(ends)
@@ -300,13 +306,18 @@ class Admission:
 
     def _may_start_early(self, turn: _Turn) -> bool:
         """Whether a call whose patience is over may have the next slot before it is free."""
-        return self.running < self._slots + self._early and not (turn.key and turn.key in self._keys)
+        free = self.running < self._slots + self._early
+        return free and self._bears_company(turn) and not (turn.key and turn.key in self._keys)
+
+    def _bears_company(self, turn: _Turn) -> bool:
+        """Whether a call has the time to run beside more than there should be once its patience is over."""
+        return turn.ends - turn.gives_up >= _COMPANY * self._least.get(turn.kind, 0.0)
 
     def _release(self, turn: _Turn, held_seconds: float | None = None) -> None:
         if held_seconds is not None:
             before = held_seconds if self._held_seconds is None else self._held_seconds
             self._held_seconds = _MEMORY * before + (1 - _MEMORY) * held_seconds
-            self._note(turn.kind, held_seconds)
+            self._note(turn.kind, held_seconds, done=not turn.gone())
         self._turns.discard(turn)
         self._running[turn.caller] -= 1
         if not self._running[turn.caller]:
@@ -316,15 +327,21 @@ class Admission:
         self._keys.discard(turn.key)
         self._hand_out()
 
-    def _note(self, kind: Hashable, seconds: float) -> None:
-        """Work of a kind held its slot so long: what was longer lately counts for more."""
+    def _note(self, kind: Hashable, seconds: float, *, done: bool) -> None:
+        """Work of a kind held its slot so long: what was longer lately counts for more.
+
+        ``done``: it was not broken off.
+        """
         if kind is None:
             return
         before = self._work.get(kind, seconds)
         self._work[kind] = max(seconds, _MEMORY * before + (1 - _MEMORY) * seconds)
         self._work.move_to_end(kind)
+        if done:
+            self._least[kind] = min(seconds, self._least.get(kind, seconds))
         if len(self._work) > _KINDS:
-            self._work.popitem(last=False)
+            forgotten, _ = self._work.popitem(last=False)
+            self._least.pop(forgotten, None)
 
 
 class Slot:
