@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fuzz import fields_level
 
@@ -140,6 +140,7 @@ def read_or_refused(request: PlanRoundRequest, many: int) -> object:
             return [(violation.field, violation.description) for violation in error.violations]
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(crowds(), st.integers(0, 2**32))
 def test_jobs_read_all_at_once_are_those_read_one_by_one(round_: Round, seed: int) -> None:
     """Sound ones, and with fields changed to what none should be: then the same is said in the same order."""
@@ -151,6 +152,7 @@ def test_jobs_read_all_at_once_are_those_read_one_by_one(round_: Round, seed: in
             fields_level.mutated(rng.choice(request.jobs), rng)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(crowds(), st.sampled_from((0.0, -0.0, 1e-10, 0.9999999999, 1e12, 2.0**33)))
 def test_jobs_written_all_at_once_are_those_written_one_by_one(round_: Round, number: float) -> None:
     jobs = [replace(job, work_done=number, checkpoint_seconds=abs(number)) for job in round_.jobs[:1]]
