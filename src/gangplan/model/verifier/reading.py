@@ -25,7 +25,6 @@ from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
-from gangplan.model.verifier import starts as starts_module
 from gangplan.model.verifier.columns import Bools, job_columns
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.holding import NOTHING, Held, Holding, counts, holding, minus, within
@@ -38,6 +37,7 @@ from gangplan.model.verifier.starts import (
     row_of,
     single_columns,
     singles_of,
+    worth_columns,
 )
 from gangplan.model.verifier.violation import Violation
 
@@ -178,7 +178,7 @@ class Reading:
         changed: those of them that neither go on waiting nor keep what they hold, without ``starts``. A kept
             job is not forced off and holds afterwards exactly what it held before.
         kept: those that keep what they hold, or go on waiting, and have an action, without ``staying``.
-        staying: actions that keep jobs on one node each, which :func:`present` knows; in its order or not.
+        staying: actions that keep jobs on one node each, which :func:`present` knows.
         starts: the rest of those that change: waiting jobs that start on one node; None: none.
         malformed: placements that make no sense.
     """
@@ -292,7 +292,7 @@ def _split(plan: Plan, facts: RoundFacts) -> tuple[Starts | None, list[Action], 
     for action in plan.actions:
         if action.job in index and action.job not in first and action.kind is not ActionKind.RESERVE:
             first[action.job] = action
-    if len(first) <= starts_module.FEW:
+    if not worth_columns(len(first)):
         return None, [], list(first.values())
     columns, bits, there = facts.once(single_columns), facts.once(known_bits), facts.once(present).row
     jobs = facts.round.jobs
@@ -315,7 +315,7 @@ def _split(plan: Plan, facts: RoundFacts) -> tuple[Starts | None, list[Action], 
         else:
             rows.append(row)
             starting.append(action)
-    singles = singles_of(rows, facts) if len(rows) > starts_module.FEW else None
+    singles = singles_of(rows, facts) if worth_columns(len(rows)) else None
     if singles is None:
         return None, staying, others + starting
     return Starts(starting, singles), staying, others

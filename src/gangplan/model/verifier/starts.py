@@ -164,11 +164,16 @@ FEW = 48
 """So many plain starts, and so many running jobs, are read one by one: with less, columns take longer."""
 
 
+def worth_columns(count: int) -> bool:
+    """Whether so many are enough to be read as columns."""
+    return count > FEW
+
+
 def present(facts: RoundFacts) -> Present:
     """Jobs that run on one node each, where there are many; ask for them by ``facts.once(present)``."""
     jobs = facts.round.jobs
     running = [i for i, job in enumerate(jobs) if job.running is not None and job.name not in facts.forced]
-    if len(running) <= FEW:
+    if not worth_columns(len(running)):
         return Present((), {}, None)
     columns, bits = facts.once(single_columns), facts.once(known_bits)
     rows: list[Row] = []
