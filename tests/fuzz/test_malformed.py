@@ -59,6 +59,16 @@ def test_some(record_property: Callable[[str, object], None]) -> None:
     assert min(findings.statuses["OK"], findings.statuses["INVALID_ARGUMENT"]) > 150
 
 
+@pytest.mark.parametrize(("seed", "number"), [(22_001, 4_356), (23_205, 2_403)])
+def test_what_was_found_before(seed: int, number: int) -> None:
+    """Money worth next to nothing, and a job with next to nothing left: quotients beyond all numbers."""
+    service, findings = Service(), Findings()
+    case = Requests(service).case(seed, number)
+    service.planner.quick = number % PLANNED != 0
+    service.judged(case.kind, case.encoded, findings, case.name)
+    assert findings.wrong == []
+
+
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("shard", range(SHARDS))

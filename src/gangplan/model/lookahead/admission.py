@@ -30,6 +30,9 @@ MOST_BORDERS = 24
 REFUTED = -1e-6
 """A bound below this proves a miss: smaller ones may be rounding."""
 
+_LEAST_WORK = 1e-9
+"""Seconds of work; less is none to a solver, whose numbers must not overflow for it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deadlines:
@@ -68,7 +71,7 @@ def deadlines_programme(
     free = np.where(nodes.open[:, None], nodes.capacity, nodes.held)
     room = build_room(instance, entries.ways, np.repeat(free[None], count, axis=0))
     own = _own_places(instance, jobs)
-    left = np.array([instance.jobs[j].work_left or 0.0 for j in jobs])
+    left = np.array([max(instance.jobs[j].work_left or 0.0, _LEAST_WORK) for j in jobs])
     within = (buckets.edges[None, :-1] < due[:, None]) & (buckets.edges[None, 1:] > ready[:, None])
 
     rows, families = Rows(), []
@@ -78,11 +81,11 @@ def deadlines_programme(
         at, values = [size + len(own) * count + c], [1.0]
         for e in np.flatnonzero(entries.class_of == c).tolist():
             at += [e * count + b for b in range(count)]
-            values += (entries.throughput[e] * buckets.seconds / max(left[c], 1e-300)).tolist()
+            values += (entries.throughput[e] * buckets.seconds / left[c]).tolist()
         for o, (owner, throughput) in enumerate(own):
             if owner == c:
                 at += [size + o * count + b for b in range(count)]
-                values += (throughput * buckets.seconds / max(left[c], 1e-300)).tolist()
+                values += (throughput * buckets.seconds / left[c]).tolist()
         rows.add(zip(at, values, strict=True), lower=1.0)
     families.append(Family("work", 0, len(rows)))
     families += add_limits(rows, instance, numbers, crowd, entries, room)
