@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
@@ -25,13 +26,16 @@ def base(number: int) -> round_pb2.PlanRoundRequest:
 
 
 def answered(service: Service, encoded: bytes) -> Any:
-    """The answer, but for what tells of time."""
+    """The answer, but for what tells of time, and queues in notices by name, since they are in any order."""
     findings = Findings()
     answer: Any = service.judged(round_pb2.PlanRoundRequest, encoded, findings, "the same in other bytes")
     assert findings.wrong == []
     assert findings.statuses["OK"] == 1, findings.statuses
     for name in _TAKES_TIME:
         answer.ClearField(name)
+    queues = [queue.name for queue in round_pb2.PlanRoundRequest.FromString(encoded).queues]
+    for notice in answer.notices:
+        notice.field = re.sub(r"queues\[(\d+)\]", lambda at: f"queues[{queues[int(at[1])]}]", notice.field)
     return answer
 
 

@@ -373,7 +373,7 @@ def _policy(d: _Draw) -> Policy:
         deadline_urgency=d.one((0.0, 1.0, 0.5)),
         deadline_quantile=d.one((0.8, 0.5)),
         locality_weight=d.one((0.1, 0.0, 0.3)),
-        switching_weight=d.one((1.0, 1.0, 0.0)),
+        switching_weight=d.one((1.0, 0.0)),
         cost_weight=d.one((0.0, 0.0, 0.0, 1e-7, 4e-7)),
         tracking_weight=d.one((1.0, 0.0, 2.0)),
         fragmentation_weight=d.one((0.0, 0.0, 0.5, 5.0)),
