@@ -32,8 +32,9 @@ from gangplan.twins import twin_maker
 OPTIMAL_GAP = 1e-6
 """Relative gap up to which a plan counts as OPTIMAL (decision 23)."""
 
-_EXPLAINING = 0.5
-"""What verdicts cost at most, in verifications: a quarter to a third of the slowest, from S to XXL."""
+_EXPLAINING = 1.5
+"""What verdicts cost, in verifications: .8 (XL) to 2 (M) of the slowest; by what is missing an answer may be
+late."""
 _action = twin_maker(Action)
 
 

@@ -20,12 +20,12 @@ from gangplan.model.verifier.verify import Verification, verify
 from gangplan.model.verifier.violation import Violation
 
 _RESERVE_SECONDS = 0.03
-_LEAST_FACTOR = 2.0
-_RESERVE_FACTOR = 3.5
+_LEAST_FACTOR = 2.5
+_RESERVE_FACTOR = 5.0
 _MOST_RESERVE = 0.3
 """The reserve: multiples of the slowest verification so far, and the most of the whole budget."""
 _FLOORS = frozenset({*guarantee.RULES, *tier.RULES})
-_CANDIDATES = 1.5
+_CANDIDATES = 2.5
 """What one more candidate and the answer cost, in verifications."""
 
 
