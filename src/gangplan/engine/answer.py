@@ -31,10 +31,6 @@ from gangplan.twins import twin_maker
 
 OPTIMAL_GAP = 1e-6
 """Relative gap up to which a plan counts as OPTIMAL (decision 23)."""
-
-_EXPLAINING = 1.5
-"""What verdicts cost, in verifications: .8 (XL) to 2 (M) of the slowest; by what is missing an answer may be
-late."""
 _action = twin_maker(Action)
 
 
@@ -58,7 +54,7 @@ def answer(
     optimal = quality.relative_gap <= OPTIMAL_GAP
     with judge.budget.phase("explain"):
         finished = optimal or (exact.solution is not None and exact.limit is TerminationLimit.NONE)
-        if judge.budget.remaining < _EXPLAINING * judge.slowest_seconds or judge.budget.exhausted:
+        if judge.budget.remaining < judge.answering_seconds or judge.budget.exhausted:
             verdicts = not_attempted(judge.instance, best.assignment)
         else:
             verdicts = explain(judge.instance, best.assignment, finished=finished)

@@ -20,13 +20,14 @@ from gangplan.model.verifier.verify import Verification, verify
 from gangplan.model.verifier.violation import Violation
 
 _RESERVE_SECONDS = 0.03
-_LEAST_FACTOR = 2.5
-_RESERVE_FACTOR = 5.0
+_LEAST_FACTOR = 1.0
+_RESERVE_FACTOR = 3.0
 _MOST_RESERVE = 0.3
 """The reserve: multiples of the slowest verification so far, and the most of the whole budget."""
+_ANSWERING_FACTS, _ANSWERING_JUDGED = 1.2, 0.8
+"""What verdicts cost, in times that the verifier's constants took (.8 at S and XL to 1.4 at M and L), and in
+slowest verifications (.8 at XL to 2 at M): the larger, since a session keeps constants."""
 _FLOORS = frozenset({*guarantee.RULES, *tier.RULES})
-_CANDIDATES = 2.5
-"""What one more candidate and the answer cost, in verifications."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,22 +123,28 @@ class Judge:
     @property
     def hurried(self) -> bool:
         """Whether the round is called off, or its budget leaves no time to judge one more and to answer."""
-        return not self.has_time_for(_CANDIDATES)
+        return not self.has_time_for(1.0)
 
     @property
     def reserve_seconds(self) -> float:
         """What is kept back for binding, verifying, taking back and answering."""
-        wanted = _RESERVE_SECONDS + _RESERVE_FACTOR * self.slowest_seconds
-        least = _RESERVE_SECONDS + _LEAST_FACTOR * self.slowest_seconds
+        always = _RESERVE_SECONDS + self.answering_seconds
+        wanted = always + _RESERVE_FACTOR * self.slowest_seconds
+        least = always + _LEAST_FACTOR * self.slowest_seconds
         if not self.budget.limited:
             return wanted
         return max(least, min(wanted, _MOST_RESERVE * (self.budget.elapsed + self.budget.remaining)))
 
     def has_time_for(self, candidates: float) -> bool:
-        """Whether so many more can be judged, none of them slower than the slowest so far."""
-        return not self.cancelled and (
-            not self.budget.limited or self.budget.remaining >= candidates * self.slowest_seconds
-        )
+        """Whether so many more can be judged, none of them slower than the slowest so far, and answered."""
+        needed = candidates * self.slowest_seconds + self.answering_seconds
+        return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
+
+    @property
+    def answering_seconds(self) -> float:
+        """What the verdicts of the answer will about take."""
+        facts = self.budget.seconds_by_phase.get("facts", 0.0)
+        return max(_ANSWERING_FACTS * facts, _ANSWERING_JUDGED * self.slowest_seconds)
 
     @property
     def gap(self) -> float:
