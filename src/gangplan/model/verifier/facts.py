@@ -130,7 +130,7 @@ class FactsByJob(Mapping[str, JobFacts]):
         return name in self._names
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class RoundFacts:
     """Everything the verifier knows of a round before it sees a plan.
 

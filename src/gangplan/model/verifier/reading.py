@@ -13,6 +13,7 @@ to its job is put together when somebody asks for it.
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -337,14 +338,17 @@ def _change(
 class Unplanned(Mapping[str, Change]):
     """What every job does without an action, by name, in the round's order.
 
+    The round's constants remember it, so that it does not hold them: a round is gone when it is planned, and
+    not when Python next looks for cycles, which it does not while others are planned.
+
     Args:
-        facts: the round's constants.
+        facts: the round's constants; whoever looks here holds them.
     """
 
     __slots__ = ("_facts", "_found", "_idle", "_jobs")
 
     def __init__(self, facts: RoundFacts) -> None:
-        self._facts = facts
+        self._facts = weakref.ref(facts)
         self._jobs = {job.name: job for job in facts.round.jobs}
         self._found: dict[str, Change] = {}
         self._idle: dict[str, Outcome] = {}
@@ -352,7 +356,9 @@ class Unplanned(Mapping[str, Change]):
     def __getitem__(self, name: str) -> Change:
         found = self._found.get(name)
         if found is None:
-            found = self._found[name] = _alone(self._jobs[name], self._facts)
+            facts = self._facts()
+            assert facts is not None
+            found = self._found[name] = _alone(self._jobs[name], facts)
         return found
 
     def outcome(self, name: str) -> Outcome:
