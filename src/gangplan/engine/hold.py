@@ -29,8 +29,6 @@ from gangplan.model.prices.prices import Prices
 _PASSES = 4
 _STEPS = 80
 _STRETCH = 0.05
-_ONE_MORE = 1.0
-"""Verifications for which there must be time to plan once more: better than to take back in that time."""
 _LONGER = 1.2
 """Held is who is done before this many times the horizon over which the bundle would break even."""
 _MINOR = 0.25
@@ -132,11 +130,11 @@ def plan_around(holding: Holding, search: PriceSearch, candidate: Candidate | No
         more = holding.classes - held
         if candidate is None or candidate.value <= holding.best.value or not more:
             return
-        if not judge.has_time_for(_ONE_MORE):
+        if judge.hurried:  # to take back in the time that is left is better than to plan once more
             return
         held |= more
         search = staying(search, sorted(more))
-        search.improve(_STEPS, lambda: not judge.has_time_for(_ONE_MORE), _STRETCH)
+        search.improve(_STEPS, lambda: judge.hurried, _STRETCH)
         assignment = price_greedy(judge.instance, search.prices())
         judge.count("held_evaluations", search.evaluations)
         if worth(judge.instance, assignment) <= holding.best.value:

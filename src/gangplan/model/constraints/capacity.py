@@ -139,10 +139,7 @@ def _shared(reading: Reading, touched: Container[str]) -> list[Violation]:
     holders: dict[str, list[tuple[str, frozenset[int], int]]] = {}
     fresh: dict[str, set[int]] = {}
     changing = dict(reading.changed)
-    if reading.starts is not None:
-        index = reading.starts.there.columns.node_index
-        on_them = np.isin(reading.starts.there.node, [index[node] for node in crowded])
-        changing.update((change.job.name, change) for change in reading.started(on_them))
+    changing.update((change.job.name, change) for change in reading.started_on(crowded))
     for name, change in changing.items():
         for key, held in change.after.items():
             if held.devices and key[1] in crowded:

@@ -21,8 +21,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.domain.plan import Action, ActionKind, ForcedReason
 from gangplan.model.constraints.capacity import Use, add_use, amount, final_use, limits, milli_of_each
@@ -64,7 +62,7 @@ def violations(reading: Reading) -> list[Violation]:
         if change.action is not None and any(node in stopping for _, node in change.started):
             stops = {actions[key].job for key in change.action.depends_on if key in actions}
             awaited[name] = stops | {name}
-    for change in _starting_on(stopping, reading):
+    for change in reading.started_on(stopping):
         assert change.action is not None
         stops = {actions[key].job for key in change.action.depends_on if key in actions}
         awaited[change.job.name] = stops | {change.job.name}
@@ -72,17 +70,6 @@ def violations(reading: Reading) -> list[Violation]:
         found += _devices(reading, awaited)
         found += _amounts(reading, awaited, stopping)
     return found
-
-
-def _starting_on(nodes: set[str], reading: Reading) -> list[Change]:
-    """Plain starts on some of ``nodes``."""
-    starts = reading.starts
-    if starts is None or not nodes:
-        return []
-    where = [
-        starts.there.columns.node_index[node] for node in nodes if node in starts.there.columns.node_index
-    ]
-    return reading.started(np.isin(starts.there.node, where))
 
 
 def _dependencies(action: Action, actions: Mapping[str, Action]) -> list[Violation]:
@@ -179,7 +166,7 @@ def _amounts(reading: Reading, awaited: Mapping[str, set[str]], stopping: set[st
     gives: dict[str, dict[str, Use]] = {}
     forced: dict[str, Use] = {}
     changing = dict(reading.changed)
-    changing.update((change.job.name, change) for change in _starting_on(both, reading))
+    changing.update((change.job.name, change) for change in reading.started_on(both))
     for name, change in changing.items():
         for holding, uses in ((change.started, takes), (change.stopped, gives)):
             if not any(node in both for _, node in holding):

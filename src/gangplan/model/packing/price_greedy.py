@@ -59,10 +59,11 @@ def _leaning(instance: Instance, prices: Prices) -> Prices | None:
         stays=stays,
         keep_margin=np.where(stays == prices.stays, prices.keep_margin, np.where(stays, size, -size)),
     )
+    if not np.array_equal(stays, prices.stays):
+        return found
     staying = set(np.flatnonzero(stays).tolist())
     before, after = (_best_options(instance, _profit(instance, each), staying) for each in (prices, found))
-    same = np.array_equal(stays, prices.stays) and np.array_equal(np.sort(before), np.sort(after))
-    return None if same else found
+    return None if np.array_equal(np.sort(before), np.sort(after)) else found
 
 
 def _greedy(instance: Instance, prices: Prices) -> Assignment:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -31,6 +31,7 @@ from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.holding import NOTHING, Held, Holding, counts, holding, minus, within
 from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.starts import (
+    FIELDS,
     Row,
     Starts,
     known_bits,
@@ -47,7 +48,6 @@ _DISRUPTIONS = (Status.EVICTED, Status.MOVED, Status.RESIZED)
 _NOTHING_DONE = (Status.WAITING, Status.KEPT)
 _NO_TASKS: Mapping[str, int] = MappingProxyType({})
 _NO_TYPES: Mapping[str, str] = MappingProxyType({})
-_FIELDS = operator.attrgetter("group", "node", "tasks", "devices", "shares")
 
 
 class Change(NamedTuple):
@@ -238,6 +238,14 @@ class Reading:
             return []
         actions = self.starts.actions
         return [self.changes[actions[row].job] for row in np.flatnonzero(which).tolist()]
+
+    def started_on(self, nodes: Collection[str]) -> list[Change]:
+        """Those of the plain starts that are on some of ``nodes``, one by one."""
+        if self.starts is None or not nodes:
+            return []
+        index = self.starts.there.columns.node_index
+        where = [index[node] for node in nodes if node in index]
+        return self.started(np.isin(self.starts.there.node, where))
 
     @property
     def every_change(self) -> dict[str, Change]:
@@ -464,7 +472,7 @@ def _idle(job: Job, status: Status = Status.WAITING, *, forced: bool = False) ->
 def _asked(action: Action, alone: Change, facts: RoundFacts) -> Holding | None:
     """The holding that an action asks for, when all of it makes sense."""
     found: dict[tuple[str, str], Held] = {}
-    for group, node, tasks, devices, shares in map(_FIELDS, action.placements):
+    for group, node, tasks, devices, shares in map(FIELDS, action.placements):
         key = (group, node)
         held = Held(tasks, frozenset(devices), shares)
         if (

@@ -29,7 +29,8 @@ _MOST_TASKS = 1024
 _MOST_OF_ALL = 2**62
 """No sum of amounts may come near what an integer of a column holds."""
 _ODD = -1
-_FIELDS = operator.attrgetter("group", "node", "tasks", "devices", "shares")
+FIELDS = operator.attrgetter("group", "node", "tasks", "devices", "shares")
+"""What a placement says, in one call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,7 +297,7 @@ def row_of(
     group = columns.groups[job]
     if group is None or len(placements) != 1:
         return None
-    name, node, tasks, devices, shares = _FIELDS(placements[0])
+    name, node, tasks, devices, shares = FIELDS(placements[0])
     where = columns.node_index.get(node, -1)
     if name != group.name or where < 0 or shares or not 0 < tasks <= _MOST_TASKS:
         return None
