@@ -11,6 +11,7 @@ from gangplan.domain.job import Capabilities, DeviceShare, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import ActionKind, ForcedReason
 from gangplan.domain.policy import Policy
+from gangplan.domain.queue import Queue
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 from gangplan.model.instance.promises import in_force
@@ -172,6 +173,21 @@ def test_an_old_job_is_promised_a_place_and_starts_by_then():
             break
     assert done(result, "big").kind is ActionKind.PLACE
     assert round_.now <= promise.latest_start
+
+
+@pytest.mark.parametrize(
+    ("limit", "by_type", "told"),
+    [(None, {}, True), (8, {"H": 8}, True), (None, {"H": 7}, False), (7, {}, False), (9, {}, True)],
+)
+def test_a_limit_of_all_that_there_is_stops_no_promise_and_a_lower_one_does(limit, by_type, told):
+    """Eight devices of type H; the job may wait in a queue below the limited one."""
+    queues = (Queue("top", None, limit, by_type), Queue("q", "top"))
+    jobs = [replace(long_holder(name, capabilities=RIGID), name=name) for name in "ab"]
+    jobs.append(job("big", gpus=7, work_left=9e5, submit_time=NOW - 900.0, queue="q"))
+    round_ = rounds_with(jobs, promise_after_seconds=2e3, longest_run_seconds=9e6)
+    result = planned(replace(round_, reservations=(), queues=queues))
+    (verdict,) = (verdict for verdict in result.verdicts if verdict.job == "big")
+    assert (verdict.latest_start is not None) is told
 
 
 def test_a_wish_is_met_when_there_is_a_place_by_then():

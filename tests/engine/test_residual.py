@@ -9,12 +9,14 @@ import pytest
 
 from gangplan.domain.job import Capabilities, TaskSplit
 from gangplan.domain.outlook import FreeBlocks, Outlook
-from gangplan.domain.plan import ActionKind, TerminationReason
+from gangplan.domain.plan import ActionKind, TerminationReason, VerdictKind
 from gangplan.domain.policy import Policy, Tier
 from gangplan.domain.queue import Queue
 from gangplan.engine.budget import Budget
+from gangplan.engine.explain_job import explain_job
 from gangplan.engine.look_ahead import look_ahead
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.recommend import recommend
 from gangplan.engine.round import plan_round
 from gangplan.engine.runner import InProcessRunner
 from gangplan.model.lookahead.free_blocks import HALF_LIFE_SECONDS, expected_sales
@@ -63,6 +65,39 @@ def test_a_node_stays_whole_where_that_is_worth_more_than_the_job_that_breaks_it
     assert result.quality.objective_by_term["residual"] == (worth if len(starts) == 1 else 0.0)
     assert pipeline == "greedy" or result.reason is TerminationReason.OPTIMAL
     assert {verdict.job for verdict in result.verdicts} == {"a", "b"} - started(result)
+
+
+def test_who_waits_for_a_block_to_stay_whole_is_told_so_by_the_round_and_at_length():
+    jobs = [held_half(), job("a", group(count=2)), job("b", group(count=2))]
+    for worth, code in ((3.0, "RESIDUAL_VALUE"), (None, None)):
+        round_ = rack(jobs, *(() if worth is None else (FreeBlocks("H100", 4, worth=worth),)))
+        result = planned(round_)
+        assert [verdict.code for verdict in result.verdicts] == ([] if code is None else [code])
+        for verdict in result.verdicts:
+            assert verdict.kind is VerdictKind.NOT_CHOSEN
+            assert verdict.message == (
+                "fits only where it would break whole nodes that are worth more while they are free"
+            )
+            found = explain_job(round_, result.plan, verdict.job, finished=True)
+            assert (found.verdict.kind, found.verdict.code) == (verdict.kind, verdict.code)
+            assert found.verdict.conflict_set == ()
+
+
+def test_a_place_is_worth_less_by_the_block_that_it_breaks_also_for_who_runs_there():
+    """Two devices: beside who stays, or, where it runs now, on a node that is worth 3 while it is free."""
+    block = FreeBlocks("H100", 4, worth=3.0)
+    waits = rack([held_half(), job("a", group(count=2))], block)
+    runs = rack([held_half(), job("a", group(count=2), running=[at("n1", range(2))])], block)
+    for round_, expected in ((waits, {"n0": 0.0}), (runs, {"n0": 0.0, "n1": -3.0})):
+        found = recommend(round_, "a")
+        assert found.value_without == pytest.approx(2.0 + 3.0)  # who stays, and the block
+        worth = {
+            action.placements[0].node: place.value_by_term["residual"]
+            for place in found.places
+            for action in place.plan.actions
+            if action.job == "a"
+        }
+        assert worth == expected
 
 
 def test_the_weight_is_a_factor_and_0_switches_it_off():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gangplan.domain.job import Capabilities
 from gangplan.domain.policy import Policy
+from gangplan.domain.queue import Queue
 from gangplan.planning.policies.myopic import Myopic
 from gangplan.planning.policies.protocol import How
 from gangplan.planning.rounds.history import Arrival, History
@@ -32,8 +33,12 @@ def depth():
 
 @st.composite
 def streams(draw):
-    """Three nodes, one or two gangs of whole nodes, and small jobs all the time."""
+    """Three nodes, one or two gangs of whole nodes, and small jobs all the time.
+
+    All are in one queue, which has no limit, or one of as many devices as there are.
+    """
     jobs = []
+    wide = Queue("q", device_limit=draw(st.sampled_from((None, 12))), device_limit_by_type={"H": 12})
     for i, nodes in enumerate(draw(st.lists(st.sampled_from((1, 2, 3)), min_size=1, max_size=2))):
         begins = draw(st.sampled_from((0.0, D, 2.5 * D)))
         gang = job(f"gang{i}", gpus=4 * nodes, weight=0.01, submit_time=NOW + begins)
@@ -55,7 +60,9 @@ def streams(draw):
     nodes = [node(name, "H", 4) for name in "abc"]
     minimum = draw(st.sampled_from((0.0, D)))
     policy = Policy(fairness_power=0.0, minimum_run_seconds=minimum)
-    return History(round_of(nodes, [], now=NOW, round_seconds=D, policy=policy), tuple(jobs), name="stream")
+    template = round_of(nodes, [], now=NOW, round_seconds=D, policy=policy, queues=(wide,))
+    jobs = [replace(arrival, job=replace(arrival.job, queue="q")) for arrival in jobs]
+    return History(template, tuple(jobs), name="stream")
 
 
 def lived(history):

@@ -19,6 +19,7 @@ from gangplan.engine.budget import Budget
 from gangplan.engine.judge import Judge
 from gangplan.engine.practice import compile_loops
 from gangplan.engine.recommend import Place, adopted, by_worth, known_job, make_room, occupancy_of, recommend
+from gangplan.model.instance.free_blocks import with_free_blocks
 from gangplan.model.instance.instance import Instance, build_instance
 from gangplan.model.packing.adopt import as_assigned
 from gangplan.model.packing.assignment import Assignment
@@ -75,7 +76,7 @@ def explain_job(
     action = next((one for one in plan.actions if one.job == job and one.placements), None)
     if action is not None:
         return _why_here(round_, plan, action, budget)
-    instance = build_instance(round_)
+    instance = with_free_blocks(build_instance(round_))
     j = instance.job_index[job]
     assignment, _ = adopted(Judge(instance, round_facts(round_), budget), plan)
     verdict = next(each for each in explain(instance, assignment, finished=finished) if each.job == job)

@@ -14,6 +14,7 @@ is counted on to be stopped.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from gangplan.domain.job import OPEN, Job, Running, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.policy import Policy
+from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.instance.instance import Instance, build_instance
@@ -114,14 +116,25 @@ def never_ran(job: Job) -> bool:
 
 
 def may_be_promised(instance: Instance, job: Job) -> bool:
-    """Whether promises are made to a job: whole devices only, nothing in its way but other jobs."""
-    for name in instance.limits.chain(job):
-        queue = instance.limits.queues[name]
-        if queue.device_limit is not None or queue.device_limit_by_type:
-            return False
-    return job.name not in instance.gated and all(
-        group.device_share is None for group in job.component.task_groups
-    )
+    """Whether promises are made to a job: whole devices only, nothing in its way but who holds a place.
+
+    A limit of as many devices as there are keeps nobody out, whatever arrives; a lower one may be used up by
+    others of its queue when the promise is due, so that none is made there.
+    """
+    if job.name in instance.gated or any(group.device_share for group in job.component.task_groups):
+        return False
+    chain = instance.limits.chain(job)
+    return not chain or not any(_may_bind(instance, instance.limits.queues[name]) for name in chain)
+
+
+def _may_bind(instance: Instance, queue: Queue) -> bool:
+    """Whether a limit of the queue is below all devices of the cluster, of its types."""
+    there: Counter[str] = Counter()
+    for node in instance.round.cluster.nodes:
+        if node.accelerator_type is not None:
+            there[node.accelerator_type] += node.device_count
+    everything = queue.device_limit is not None and queue.device_limit < there.total()
+    return everything or any(limit < there[kind] for kind, limit in queue.device_limit_by_type.items())
 
 
 def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:

@@ -23,6 +23,7 @@ from gangplan.model.packing.adopt import as_assigned
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import keep_only, ways_to_place
 from gangplan.model.packing.occupancy import Fit, Occupancy
+from gangplan.model.terms import residual
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.verify import verify
 from gangplan.model.words.explain import explain
@@ -170,6 +171,8 @@ class _Places:
         self.without = {
             term: value - worth.get(term, 0.0) for term, value in floor.verification.objective_by_term.items()
         }
+        if self.j in start.kept or self.j in start.placed:
+            self.without[residual.NAME] = self._left_free()
         self.value_without = sum(self.without.values())
 
     def ranked(self, limit: int, *, evictions: bool) -> tuple[Place, ...]:
@@ -196,6 +199,15 @@ class _Places:
             found.values(), key=lambda place: (-round(place.value, 9), len(place.evicted), repr(place.plan))
         )
         return _worded(places[:limit])
+
+    def _left_free(self) -> float:
+        """What is left free is worth when the job, which has a place, has none, GPU-equivalents."""
+        round_, plan = self.instance.round, self.floor.plan
+        if not residual.weight(round_):
+            return 0.0
+        jobs = tuple(one for one in round_.jobs if one.name != self.name)
+        others = replace(plan, actions=tuple(one for one in plan.actions if one.job != self.name))
+        return verify(replace(round_, jobs=jobs), others).objective_by_term[residual.NAME]
 
     def _options(self) -> list[int]:
         """The job's options, best first, as far as it may start at all."""

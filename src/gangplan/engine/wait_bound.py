@@ -1,8 +1,8 @@
 """By when a waiting job starts, whatever arrives (property P17).
 
 With ``policy.promise_after_seconds`` A and ``policy.longest_run_seconds`` R, and rounds of D seconds, a job
-of counted age a that has never run, that fits on the empty cluster and is in no queue with a limit, starts
-within
+of counted age a that has never run, that fits on the empty cluster and is in no queue with a limit below the
+devices of the cluster, starts within
 
     max(0, A - a) + D + (k + 1) (P + D) + P,        P = max(A, 2 R + m + 2 D, what those who run now need),
 

@@ -24,7 +24,8 @@ from gangplan.model.instance.options import Block, Option
 from gangplan.model.instance.promises import promised_nodes
 from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits, vector
 from gangplan.model.packing.assignment import Assignment
-from gangplan.model.packing.occupancy import Occupancy
+from gangplan.model.packing.fill import ways_to_place
+from gangplan.model.packing.occupancy import Fit, Occupancy
 from gangplan.model.program import BoolArray, IntArray
 from gangplan.twins import twin_maker
 
@@ -63,13 +64,15 @@ class _Shortage:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rooms:
     """Room on the empty cluster, beside what may not be touched, beside that which is not left alone just for
-    now, and beside the plan.
+    now, beside the plan, and beside the plan and the blocks that are worth something while they are free;
+    None: there are no such blocks.
     """
 
     empty: _Room
     fixed: _Room
     lasting: _Room
     after: _Room
+    whole: _Room | None = None
 
 
 def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tuple[Verdict, ...]:
@@ -81,14 +84,13 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
         finished: whether the search ended by itself or the plan is proved best, so that "another use is worth
             more" is known.
     """
-    kept_classes = {int(instance.class_of_job[j]) for j in assignment.kept}
-    after = Occupancy(instance, kept_classes)
-    for j, placed in sorted(assignment.placed.items()):
-        after.take_placed(j, placed)
+    after = _beside(instance, assignment)
     untouchable = [c for c, k in enumerate(instance.classes) if _untouchable(instance, k)]
     fixed = Occupancy(instance, untouchable)
     lasting = Occupancy(instance, [c for c in untouchable if not _left_alone(instance, c)])
-    rooms = _Rooms(_raw_room(instance), _free_room(fixed), _free_room(lasting), _free_room(after))
+    rooms = _Rooms(_raw_room(instance), *map(_free_room, (fixed, lasting, after)))
+    if instance.free_from < len(instance.jobs):
+        rooms = replace(rooms, whole=_free_room(_beside_blocks(instance, assignment)))
     runs = np.zeros(len(instance.jobs), dtype=np.bool_)
     runs[[*assignment.placed, *assignment.kept]] = True
     waiting: dict[int, list[int]] = {}
@@ -295,6 +297,28 @@ def _fitting(instance: Instance, other: Round) -> list[int]:
     ]
 
 
+def _beside(instance: Instance, assignment: Assignment) -> Occupancy:
+    """What is free beside a decision."""
+    occupancy = Occupancy(instance, {int(instance.class_of_job[j]) for j in assignment.kept})
+    for j, placed in sorted(assignment.placed.items()):
+        occupancy.take_placed(j, placed)
+    return occupancy
+
+
+def _beside_blocks(instance: Instance, assignment: Assignment) -> Occupancy:
+    """The same beside the blocks, too, that are worth something while free, most worth a device first."""
+    occupancy = _beside(instance, assignment)
+    classes = [c for c, each in enumerate(instance.classes) if each.jobs[0] >= instance.free_from]
+    option = {c: instance.classes[c].start for c in classes}
+    for c in sorted(classes, key=lambda c: (-instance.gain[option[c]] / instance.devices[option[c]], c)):
+        for j in instance.classes[c].jobs:
+            placed = next(ways_to_place(occupancy, option[c], Fit.BEST), None)
+            if placed is None:
+                break
+            occupancy.take_placed(j, placed)
+    return occupancy
+
+
 def not_attempted(instance: Instance, assignment: Assignment) -> tuple[Verdict, ...]:
     """The verdicts when no time is left to look for reasons."""
     message = "the time budget ran out before a reason was looked for"
@@ -344,6 +368,10 @@ def _reason(
         return _short(instance, kind, code, shortage, rooms.after, beside)
     if not gains:
         return _Reason(VerdictKind.NOT_CHOSEN, "NO_GAIN", "running it is worth nothing under this policy")
+    if rooms.whole is not None and _shortage(options, rooms.whole) is not None:
+        more = "are worth more" if finished else "are worth something"
+        message = f"fits only where it would break whole nodes that {more} while they are free"
+        return _Reason(kind, "RESIDUAL_VALUE", message)
     return _Reason(kind, "NO_ARRANGEMENT", "no arrangement was found in what the plan leaves free")
 
 
