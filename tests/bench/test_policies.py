@@ -11,6 +11,7 @@ from gangplan.bench import suites
 from gangplan.bench.policies.measure import measure
 from gangplan.bench.policies.workloads import workload
 from gangplan.bench.published.measure import settings
+from gangplan.bench.report.sections import on_the_front
 from gangplan.bench.report.sections.policies import against_best, interval, section
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.bench.selection import Selection
@@ -126,6 +127,21 @@ def test_gangplan_is_set_beside_the_best_other_pair_by_pair() -> None:
     table = section(rows)
     assert table is not None
     assert [line[2] for line in table.table.lines] == ["fifo", "sia", "gangplan-efficiency"]
+
+
+def test_the_front_is_who_nobody_beats_in_all_on_the_seeds_that_both_have() -> None:
+    """Efficiency trades makespan for completion; deadline, behind sia on seed 1, has no other."""
+    rows = [row("fifo", seed, mean_jct_s=9.0, makespan_s=20.0) for seed in range(2)]
+    rows += [row("sia", seed, mean_jct_s=8.0, makespan_s=(10.0, 20.0)[seed]) for seed in range(2)]
+    rows += [row("gangplan-efficiency", seed, mean_jct_s=7.0, makespan_s=21.0) for seed in range(2)]
+    rows += [row("gangplan-deadline", 1, mean_jct_s=8.0, makespan_s=20.5)]
+    rows += [row("gangplan-interactive", 1, mean_jct_s=1.0, makespan_s=1.0, unfinished=1)]
+    found = on_the_front.section(rows)
+    assert found is not None
+    behind = "gangplan-deadline behind sia; gangplan-interactive: unfinished jobs"
+    assert found.table.lines == (("made/8/20", "exact", "sia, gangplan-efficiency", behind),)
+    counts = "gangplan-deadline on 0 of 1, gangplan-efficiency on 1 of 1, gangplan-interactive on 0 of 1."
+    assert found.text.endswith(counts)
 
 
 def test_an_interval_of_one_value_has_no_width() -> None:

@@ -31,7 +31,7 @@ _STUDENT_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2
 def section(rows: Sequence[Row]) -> Section | None:
     """Every policy on every workload; each line says what the policy was told (decision 15)."""
     lines = []
-    for (workload, told, policy), mine in _groups(rows).items():
+    for (workload, told, policy), mine in by_policy(rows).items():
         asked = sum(row["deadlines"] for row in mine)
         lines.append(
             (
@@ -64,7 +64,7 @@ def section(rows: Sequence[Row]) -> Section | None:
 
 def against_best(rows: Sequence[Row]) -> Section | None:
     """Gangplan's best preset against the best of the others, workload by workload and measure by measure."""
-    groups = _groups(rows)
+    groups = by_policy(rows)
     lines = []
     for workload, told in dict.fromkeys((workload, told) for workload, told, _ in groups):
         here = {who: mine for (w, t, who), mine in groups.items() if (w, t) == (workload, told)}
@@ -102,10 +102,10 @@ def against_best(rows: Sequence[Row]) -> Section | None:
 
 def paired(ours: Sequence[Row], theirs: Sequence[Row], column: str) -> list[float]:
     """Ours less theirs by seed, where both have a figure."""
-    other = {row["seed"]: _value(row, column) for row in theirs}
+    other = {row["seed"]: figure(row, column) for row in theirs}
     found = []
     for row in ours:
-        mine, beside = _value(row, column), other.get(row["seed"])
+        mine, beside = figure(row, column), other.get(row["seed"])
         if mine is not None and beside is not None:
             found.append(mine - beside)
     return found
@@ -127,7 +127,8 @@ def _verdict(difference: float, half: float | None) -> str:
     return "better" if difference < 0 else "worse"
 
 
-def _groups(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
+def by_policy(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
+    """Rows of this kind by workload, what was told, and policy."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row["kind"] == "policies" and row.get("mean_jct_s") is not None:
@@ -139,13 +140,14 @@ def _best(here: dict[str, list[Row]], column: str, mine: Callable[[str], bool]) 
     """Who is best on the mean; of those with fewest unfinished jobs. None where nobody has the figure."""
     found = []
     for who, rows in here.items():
-        values = [value for row in rows if (value := _value(row, column)) is not None]
+        values = [value for row in rows if (value := figure(row, column)) is not None]
         if mine(who) and values:
             found.append((sum(row["unfinished"] for row in rows), statistics.fmean(values), who))
     return min(found)[2] if found else None
 
 
-def _value(row: Row, column: str) -> float | None:
+def figure(row: Row, column: str) -> float | None:
+    """A figure of a row; None where it has none."""
     if column == "deadlines_missed":
         return row["deadlines"] - row["deadlines_met"] if row["deadlines"] else None
     value = row.get(column)
@@ -153,5 +155,5 @@ def _value(row: Row, column: str) -> float | None:
 
 
 def _mean(rows: Sequence[Row], column: str, form: str, unit: float = 1.0) -> str:
-    values = [value for row in rows if (value := _value(row, column)) is not None]
+    values = [value for row in rows if (value := figure(row, column)) is not None]
     return format(unit * statistics.fmean(values), form) if values else ""
