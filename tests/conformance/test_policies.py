@@ -14,7 +14,14 @@ from gangplan.planning.rounds.loop import Played, RoundRecord, Settings, play
 from gangplan.planning.rounds.told import Telling, Told
 
 NAMES = policies.names()
-ALIKE = ("gangplan-cost", "gangplan-fill", "gangplan-interactive", "gangplan-soonest-end", "myopic")
+ALIKE = (
+    "gangplan-cost",
+    "gangplan-fill",
+    "gangplan-interactive",
+    "gangplan-makespan",
+    "gangplan-soonest-end",
+    "myopic",
+)
 """Those that plan as others do, under other weights: they are tried on one history only, to save time."""
 PLANNERS = tuple(name for name in NAMES if name not in ALIKE)
 SEEDS = (1, 4)

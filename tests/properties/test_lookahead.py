@@ -127,6 +127,23 @@ def test_targets_fit_into_the_cluster(round_: Round) -> None:
 
 
 @drawn
+@given(rounds())
+def test_a_weight_for_the_makespan_asks_for_who_has_no_slack_and_changes_nobody_else(round_: Round) -> None:
+    """Slack is against the longest job and the load, whichever is more, each job where it is fastest."""
+    weighed = ahead_of(replace(round_, policy=replace(round_.policy, makespan_weight=50.0)))
+    before = {entry.job: entry for entry in ahead_of(round_).jobs}
+    numbers = job_numbers(instance := build_instance(replace(round_, outlook=None)))
+    alone = {job.name: float(numbers.alone[j]) for j, job in enumerate(instance.jobs) if numbers.planned[j]}
+    longest = max(alone.values(), default=0.0)
+    for entry in weighed.jobs:
+        if entry.worth == 50.0:
+            assert entry.target > 0.0
+            assert alone[entry.job] >= longest - 2.0 * round_.round_seconds - 1e-6
+        else:
+            assert entry == before[entry.job]
+
+
+@drawn
 @given(rounds(), st.integers(0, 2**32))
 def test_order_means_nothing(round_: Round, seed: int) -> None:
     rng = random.Random(seed)

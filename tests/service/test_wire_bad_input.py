@@ -131,6 +131,7 @@ NUMBERS = [
         "must be from 0 to 2, and is 2.5",
     ),
     (put("policy.terms.deadline.weight", -1.0), "policy.terms.deadline.weight", "and is -1"),
+    (put("policy.terms.tracking.makespan_weight", -1.0), "policy.terms.tracking.makespan_weight", "is -1"),
     (put("policy.terms.deadline.urgency", 2.5), "policy.terms.deadline.urgency", "and is 2.5"),
     (put("policy.terms.locality.weight", INF), "policy.terms.locality.weight", "and is inf"),
     (put("policy.terms.switching.weight", -0.1), "policy.terms.switching.weight", "and is -0.1"),

@@ -225,6 +225,7 @@ EVERYTHING = Round(
         switching_weight=1.25,
         cost_weight=2e-7,
         tracking_weight=0.875,
+        makespan_weight=3.5,
         fragmentation_weight=2.5,
         residual_weight=0.375,
         interactive_weight=1.75,

@@ -77,6 +77,9 @@ class Policy:
         tracking_weight: factor of the worth that the outlook gives to each reference device at work on its
             target; nothing where a round has no outlook, and in one that has, stops cost 1 + it times as
             much.
+        makespan_weight: least worth that an outlook gives to each reference device at work on a job that the
+            end of all that is known waits for, which is then asked for in full
+            (``lookahead.last_end``); 0: nobody minds who ends last. Nothing where a round has no outlook.
         cost_weight: cost of the devices in use, per millionth of the caller's currency for an hour.
         fragmentation_weight: cost of the rest of a device that a large part of it leaves and that nobody can
             be expected to use, per device. Who takes such a part waits unless its work is worth more.
@@ -118,6 +121,7 @@ class Policy:
     locality_weight: float = 0.1
     switching_weight: float = 1.0
     tracking_weight: float = 1.0
+    makespan_weight: float = 0.0
     cost_weight: float = 0.0
     fragmentation_weight: float = 0.0
     residual_weight: float = 0.0

@@ -73,6 +73,14 @@ _ALL = (
         Policy(fairness_power=2.0),
     ),
     Preset(
+        "makespan",
+        "All that is known is done soonest: who would end last does not wait, otherwise as efficiency.",
+        # A device at work on a job that the end of all waits for is worth five: before short jobs that the
+        # look-ahead weighs up to four times the median. It is for batches: nobody knows what is still to
+        # come, and in a stream of jobs some long one would always go first.
+        Policy(fairness_power=0.0, queue_fairness_power=0.0, makespan_weight=4.0),
+    ),
+    Preset(
         "deadline",
         "Who can still meet its deadline goes first, the nearer the more: a horizon away, before others of "
         "up to five times its weight.",

@@ -539,21 +539,32 @@ class TrackingTerm(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WEIGHT_FIELD_NUMBER: _builtins.int
+    MAKESPAN_WEIGHT_FIELD_NUMBER: _builtins.int
     weight: _builtins.float
     """Factor of the worth that the outlook gives to each reference device at work on a target, 0 to 1e9. Unset: the default; 0: the outlook is not
     followed.
+    """
+    makespan_weight: _builtins.float
+    """Least worth, 0 to 1e9, that the outlook gives to each reference device at work on a job that puts off the end of all that is known by
+    every round that passes it by, and no less than a whole round as its target. Unset: 0, nobody minds the last end.
     """
     def __init__(
         self,
         *,
         weight: _builtins.float | None = ...,
+        makespan_weight: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_makespan_weight", b"_makespan_weight", "_weight", b"_weight", "makespan_weight", b"makespan_weight", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_makespan_weight", b"_makespan_weight", "_weight", b"_weight", "makespan_weight", b"makespan_weight", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__makespan_weight: _TypeAlias = _typing.Literal["makespan_weight"]  # noqa: Y015
+    _WhichOneofArgType__makespan_weight: _TypeAlias = _typing.Literal["_makespan_weight", b"_makespan_weight"]  # noqa: Y015
     _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
     _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__makespan_weight) -> _WhichOneofReturnType__makespan_weight | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___TrackingTerm: _TypeAlias = TrackingTerm  # noqa: Y015

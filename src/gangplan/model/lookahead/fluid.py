@@ -349,6 +349,15 @@ def finishes(instance: Instance, job: int) -> float:
 
 def horizon_of(instance: Instance, numbers: JobNumbers, crowd: Crowd) -> float:
     """Seconds in which all that is known could be done: twice the load, after the longest job."""
+    busy, longest = load_of(instance, numbers, crowd)
+    return 2.0 * busy + longest
+
+
+def load_of(instance: Instance, numbers: JobNumbers, crowd: Crowd) -> tuple[float, float]:
+    """Seconds for which all devices would be busy with all that is planned, and the longest job at its best.
+
+    Each job counts where it takes least device time.
+    """
     nodes = instance.nodes
     total = max(1.0, float(nodes.capacity[nodes.open, 0].sum()))
     load = 0.0
@@ -362,4 +371,4 @@ def horizon_of(instance: Instance, numbers: JobNumbers, crowd: Crowd) -> float:
             load += each * float(numbers.left[members].sum())
     planned = np.concatenate([np.zeros(0, dtype=np.int64), *crowd.members])
     longest = numbers.alone[planned].max(initial=0.0)
-    return 2.0 * load / total + float(longest)
+    return load / total, float(longest)

@@ -17,6 +17,7 @@ from gangplan.model.lookahead.crowd import JobNumbers
 from gangplan.model.lookahead.estimates import estimate, learned
 from gangplan.model.lookahead.fluid import Fluid, finishes
 from gangplan.model.lookahead.free_blocks import free_blocks
+from gangplan.model.lookahead.last_end import last_to_end
 from gangplan.model.lookahead.reserve import reservations, whole_node_gang
 from gangplan.model.lookahead.room import RELAXED
 from gangplan.model.lookahead.service import Service, hand_out
@@ -45,7 +46,9 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
     round_ = instance.round
     owed = _owed(instance, numbers, last)
     large = _large_gangs_that_never_ran(instance, numbers)
+    last_ends = last_to_end(fluid)
     worth = worths(fluid, service, large)
+    worth[last_ends] = np.maximum(worth[last_ends], round_.policy.makespan_weight)
     errors = learned(round_, last)
     ratios = {entry.kind: entry.ratios for entry in errors}
     earlier = {} if last is None else {entry.job: entry for entry in last.jobs}
@@ -53,7 +56,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
     for j, job in enumerate(instance.jobs):
         if numbers.planned[j]:
             start, end = float(service.start[j]), float(service.end[j])
-            target = _grain(_target(fluid, service, j, float(owed[j]), large=bool(large[j])))
+            target = _grain(_target(fluid, service, j, float(owed[j]), full=bool(large[j] or last_ends[j])))
         elif numbers.fixed[j]:
             start, end = 0.0, finishes(instance, j)
             target = _grain(_present(instance, j))
@@ -94,7 +97,7 @@ def make_outlook(fluid: Fluid, values: FloatArray, last: Outlook | None) -> Outl
     )
 
 
-def _target(fluid: Fluid, service: Service, job: int, owed: float, *, large: bool) -> float:
+def _target(fluid: Fluid, service: Service, job: int, owed: float, *, full: bool) -> float:
     """Service that a job should get this round, in rounds at its reference: what whole jobs can follow.
 
     Fractions are the plan's way to say that jobs take turns; a round runs a job or does not. So
@@ -102,16 +105,19 @@ def _target(fluid: Fluid, service: Service, job: int, owed: float, *, large: boo
     * a running job that the plan serves at all is served as it is: no fraction pulls it off or elsewhere;
     * a waiting one that would get less than half a round, what is owed counted in, is not asked for yet;
     * a gang of a whole node or more that has never run is asked for in full: it cannot run in part, and what
-      the plan gives it in bits would let it wait until nobody else does.
+      the plan gives it in bits would let it wait until nobody else does; so is who the end of all waits for.
     """
     instance, numbers = fluid.instance, fluid.numbers
     one_round = max(1e-300, float(numbers.reference[job]) * instance.round.round_seconds)
     target = float(service.first[job]) / one_round
     if numbers.running[job]:
         present = float(instance.keeps.throughput[int(instance.class_of_job[job])])
-        return max(target, present / max(1e-300, float(numbers.reference[job]))) if target > 0.0 else 0.0
-    if large:
+        if full or target > 0.0:
+            target = max(target, present / max(1e-300, float(numbers.reference[job])))
+    if full:
         return max(1.0, target)
+    if numbers.running[job]:
+        return target
     return target if target + owed >= _LEAST_ASKED else 0.0
 
 

@@ -331,6 +331,7 @@ class PolicyPart(Part):
     switching_weight: NonNegative = _DEFAULTS.switching_weight
     cost_weight: NonNegative = _DEFAULTS.cost_weight
     tracking_weight: NonNegative = _DEFAULTS.tracking_weight
+    makespan_weight: NonNegative = _DEFAULTS.makespan_weight
     fragmentation_weight: NonNegative = _DEFAULTS.fragmentation_weight
     residual_weight: NonNegative = _DEFAULTS.residual_weight
     interactive_weight: NonNegative = _DEFAULTS.interactive_weight

@@ -45,6 +45,7 @@ RANGES: Mapping[str, Knob] = MappingProxyType(
             Knob("locality_weight", 0.0, 1.0),
             Knob("hysteresis", 0.0, 0.5),
             Knob("tracking_weight", 0.0, 4.0),
+            Knob("makespan_weight", 0.0, 16.0),
             Knob("cost_weight", 0.0, 1e-6),
             Knob("fragmentation_weight", 0.0, 8.0),
             Knob("residual_weight", 0.0, 4.0),

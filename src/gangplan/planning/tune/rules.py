@@ -15,6 +15,7 @@ _OFF: tuple[tuple[str, str, Any], ...] = (
     ("reward for deadlines", "deadline_weight", 0.0),
     ("cost of spreading", "locality_weight", 0.0),
     ("cost of stops", "switching_weight", 0.0),
+    ("worth of who ends last", "makespan_weight", 0.0),
     ("price of devices", "cost_weight", 0.0),
     ("price of rests of devices", "fragmentation_weight", 0.0),
     ("worth of whole nodes left free", "residual_weight", 0.0),

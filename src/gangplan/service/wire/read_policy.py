@@ -86,6 +86,9 @@ def read_policy(message: policy_pb2.Policy, path: str, types: AbstractSet[str], 
     locality = terms.locality.weight if terms.locality.HasField("weight") else start.locality_weight
     switching = terms.switching.weight if terms.switching.HasField("weight") else start.switching_weight
     tracking = terms.tracking.weight if terms.tracking.HasField("weight") else start.tracking_weight
+    makespan = start.makespan_weight
+    if terms.tracking.HasField("makespan_weight"):
+        makespan = terms.tracking.makespan_weight
     cost = terms.cost.weight_per_micro if terms.cost.HasField("weight_per_micro") else start.cost_weight
     fragmentation = start.fragmentation_weight
     if terms.fragmentation.HasField("weight"):
@@ -121,6 +124,7 @@ def read_policy(message: policy_pb2.Policy, path: str, types: AbstractSet[str], 
         locality_weight=fields.real(locality, inside, "locality.weight", 0.0, limits.LARGEST_FACTOR),
         switching_weight=fields.real(switching, inside, "switching.weight", 0.0, limits.LARGEST_FACTOR),
         tracking_weight=fields.real(tracking, inside, "tracking.weight", 0.0, limits.LARGEST_FACTOR),
+        makespan_weight=fields.real(makespan, inside, "tracking.makespan_weight", 0.0, limits.LARGEST_FACTOR),
         cost_weight=fields.real(cost, inside, "cost.weight_per_micro", 0.0, limits.LARGEST_FACTOR),
         fragmentation_weight=fields.real(
             fragmentation, inside, "fragmentation.weight", 0.0, limits.LARGEST_FACTOR

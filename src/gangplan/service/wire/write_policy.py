@@ -25,7 +25,9 @@ def write_policy(policy: Policy) -> policy_pb2.Policy:
             locality=policy_pb2.LocalityTerm(weight=policy.locality_weight),
             switching=policy_pb2.SwitchingTerm(weight=policy.switching_weight),
             cost=policy_pb2.CostTerm(weight_per_micro=policy.cost_weight),
-            tracking=policy_pb2.TrackingTerm(weight=policy.tracking_weight),
+            tracking=policy_pb2.TrackingTerm(
+                weight=policy.tracking_weight, makespan_weight=policy.makespan_weight
+            ),
             fragmentation=policy_pb2.FragmentationTerm(weight=policy.fragmentation_weight),
             residual_value=policy_pb2.ResidualValueTerm(weight=policy.residual_weight),
             interactive=policy_pb2.InteractiveTerm(weight=policy.interactive_weight),
