@@ -681,9 +681,9 @@ def test_long_cycles_and_chains_take_no_long_time() -> None:
         request.queues.add(name=f"ring-{i}", parent=f"ring-{(i + 1) % count}")
         request.queues.add(name=f"chain-{i}", parent=f"chain-{i + 1}" if i + 1 < count else "ring-0")
         request.cluster.topology.domains.add(name=f"d{i}", level="rack", parent=f"d{(i + 1) % count}")
-    started = time.perf_counter()
+    started = time.process_time()
     said = refusals(request)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
     assert len(said) == 2 * count
     assert max(map(len, said.values())) < 200
     assert said["queues[2].parent"] == (
