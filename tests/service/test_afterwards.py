@@ -1,4 +1,4 @@
-"""Time is kept for what comes after the plan of a session's round: how long that took before."""
+"""Time is kept for what comes after the plan of a round: how long that took before."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from gangplan.domain.round import Round
+from gangplan.engine import budget as budget_module
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
-from gangplan.service.afterwards import Afterwards
-from gangplan.service.call import Call
+from gangplan.service import call as call_module
+from gangplan.service import placement as placement_module
+from gangplan.service.afterwards import Afterwards, seconds_after
+from gangplan.service.call import LEAST_RESERVE_SECONDS, Call
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement
 from gangplan.service.sessions.registry import Sessions
@@ -47,16 +52,96 @@ def test_what_it_took_is_kept_free_the_next_time(instant: Any, make_round: Calla
     calls = [Call(caller="me"), Call(caller="me")]
     for call in calls:
         placement.plan_round(request, call)
+        call.answered()
     assert 0.0 < placement.seconds_left(request, Call()) <= 2.0  # in the queue, too, it is the session's
     free = [call.started + 2.0 - deadline for call, deadline in zip(calls, deadlines, strict=True)]
     assert free[1] >= 0.3, free
 
 
-def test_small_rounds_tell_nothing_and_quicker_ones_count_little_by_little() -> None:
+class Clock:
+    """Seconds that pass when somebody says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_a_busy_service_keeps_more_for_its_answers_and_a_calm_one_less(
+    instant: Any, make_round: Callable[..., Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every plan comes 30 ms after its deadline, and its answer 40 ms later: from the second on, in time."""
+    clock, slowness, late = Clock(), [1.0], []
+    for module in (placement_module, call_module, budget_module):
+        monkeypatch.setattr(module, "time", clock)
+    plan = instant.plan
+
+    def planned(round_: Round, parameters: PlanParameters, budget: Budget, *more: Any) -> Any:
+        clock.now = budget.deadline + 0.03 * slowness[0]
+        return plan(round_, parameters, budget, *more)
+
+    instant.plan = planned
+    placement = Placement(instant, ServerOptions())
+    request = write_round(make_round(), PlanParameters(time_budget_seconds=0.3))
+    for number in range(40):
+        call = Call(started=clock.now)
+        slowness[0] = 1.0 if number < 4 else 0.01
+        placement.plan_round(request, call)
+        clock.now += 0.04 * slowness[0]
+        late.append(clock.now - call.started - 0.3)
+        call.answered()
+    assert late[0] == pytest.approx(0.07 - LEAST_RESERVE_SECONDS)
+    assert late[1:4] == pytest.approx([-LEAST_RESERVE_SECONDS] * 3)
+    assert late[4] < -0.07  # calm again; the time that was kept for nothing
+    assert late[-1] == pytest.approx(-LEAST_RESERVE_SECONDS, abs=1e-4)
+
+
+def test_no_more_is_kept_than_half_of_what_is_left(
+    instant: Any, make_round: Callable[..., Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, left = Clock(), []
+    for module in (placement_module, call_module, budget_module):
+        monkeypatch.setattr(module, "time", clock)
+    plan = instant.plan
+
+    def planned(round_: Round, parameters: PlanParameters, budget: Budget, *more: Any) -> Any:
+        left.append(budget.remaining)
+        return plan(round_, parameters, budget, *more)
+
+    instant.plan = planned
+    placement = Placement(instant, ServerOptions())
+    request = write_round(make_round(), PlanParameters(time_budget_seconds=0.3))
+    for _ in range(2):
+        call = Call(started=clock.now)
+        placement.plan_round(request, call)
+        clock.now += 5.0
+        call.answered()
+    assert left == pytest.approx([0.3 - LEAST_RESERVE_SECONDS, 0.15 - LEAST_RESERVE_SECONDS])
+
+
+@pytest.mark.parametrize(
+    ("planned", "deadline", "first", "answered", "seconds"),
+    [
+        (1.0, 2.0, 0.5, 1.2, 0.2),  # planned before it had to be
+        (2.1, 2.0, 0.5, 2.3, 0.3),  # later: that is to be kept, too
+        (2.6, 2.0, 2.5, 2.8, 0.3),  # nothing was there at the deadline: no reserve would have helped
+        (2.6, 2.0, 2.7, 2.5, 0.0),
+    ],
+)
+def test_what_would_have_to_be_kept(
+    planned: float, deadline: float, first: float, answered: float, seconds: float
+) -> None:
+    assert seconds_after(planned, deadline, first, answered) == pytest.approx(seconds)
+
+
+def test_small_rounds_tell_nothing_of_larger_ones_and_quicker_ones_count_little_by_little() -> None:
     after = Afterwards()
     after.note(3, 1.0)
     assert after.expected(1000) == 0.0
+    assert after.expected(2) == 1.0
     after.note(1000, 1.0)
     assert after.expected(2000) == 2.0
     after.note(1000, 0.5)
     assert abs(after.expected(1000) - 0.9) < 1e-12
+    assert after.expected(2) == 1.0

@@ -191,10 +191,12 @@ class InProcessTransport:
             "GetSession": lambda request, _: sessions.get_session(request),
             "CloseSession": lambda request, _: sessions.close_session(request),
         }
+        call = self._call(timeout)
         try:
-            answered = answers[asked.method](asked.request, self._call(timeout))
+            answered = answers[asked.method](asked.request, call)
         except GangplanError as error:
             raise _as_service_error(error) from error
+        call.answered()
         if not isinstance(answered, asked.answer):
             raise TypeError(f"{asked.method} answered with a {type(answered).__name__}")
         return answered

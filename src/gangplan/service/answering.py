@@ -166,10 +166,12 @@ class Answering:
             slot.release()
             raise asyncio.CancelledError
         try:
-            return await self._in_slot(slot, lambda: work(message, call))
+            answer = await self._in_slot(slot, lambda: work(message, call))
         except asyncio.CancelledError:
             call.cancellation.cancel()
             raise
+        call.answered()
+        return answer
 
     async def _in_slot(self, slot: Slot, work: Callable[[], Message]) -> bytes:
         """Work in a thread; the slot is free once the thread is, also when the caller has left before."""

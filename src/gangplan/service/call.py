@@ -24,6 +24,7 @@ class Call:
         caller: who calls; empty: this process.
         on_better: called with every better plan as a whole result; None: nobody wants to know.
         on_stage: called with every candidate plan's stage; None: nobody wants to know.
+        when_answered: called with ``time.monotonic()`` once the answer is on its way.
     """
 
     started: float = field(default_factory=time.monotonic)
@@ -32,6 +33,13 @@ class Call:
     on_stage: Callable[[Stage], None] | None = None
     on_better: Callable[[RoundResult], None] | None = None
     caller: str = ""
+    when_answered: list[Callable[[float], None]] = field(default_factory=list)
+
+    def answered(self) -> None:
+        """Tell who wants to know that the answer is on its way."""
+        now = time.monotonic()
+        for tell in self.when_answered:
+            tell(now)
 
     def end(self, time_budget: float, *, margin: float) -> float:
         """``time.monotonic()`` at which the answer must be there.

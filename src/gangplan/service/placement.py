@@ -14,7 +14,7 @@ from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import InvalidInputError, UnknownProposerError, UnknownSolverError
 from gangplan.observe.rounds import note_round
 from gangplan.service.about_jobs import AboutJobs
-from gangplan.service.afterwards import Afterwards
+from gangplan.service.afterwards import Afterwards, seconds_after
 from gangplan.service.call import LEAST_RESERVE_SECONDS
 from gangplan.service.capture.recorder import Planned, Recorder
 from gangplan.service.options import ServerOptions
@@ -68,6 +68,8 @@ _BUILT = (
 _BUILT_OF_PLANNING = ("Simulate", "Sweep")
 _BUILT_OF_SESSIONS = ("OpenSession", "ApplyDelta", "ReportOutcomes", "GetSession", "CloseSession")
 _DEFAULTS = PlanParameters()
+_MOST_AFTER = 0.5
+"""Share of the time that is left for a plan which may be kept back for its answer."""
 _CALLERS_FAULT = (InvalidInputError, UnknownProposerError, UnknownSolverError)
 _AROUND_A_ROUND = (
     admission_pb2.CheckAdmissionRequest,
@@ -129,7 +131,7 @@ class Placement:
         self._planner = planner
         self.session_calls = SessionCalls(sessions or Sessions(MemoryStore()))
         self._session_rounds = SessionRounds(self.session_calls)
-        self._afterwards = Afterwards()
+        self._afterwards = {on_session: Afterwards() for on_session in (False, True)}
         self._options = options
         self._metrics = metrics
         self._recorder = recorder
@@ -216,27 +218,14 @@ class Placement:
         if request.validate_only:
             return self._check_round(request)
         began = time.monotonic()
-        if request.HasField("session"):
-            return self._on_session(request, call, began)
-        return self._planned(*read_round_request(request), call, began, request)
-
-    def _on_session(
-        self, request: round_pb2.PlanRoundRequest, call: Call, began: float
-    ) -> round_pb2.PlanRoundResponse:
-        """Answer a round on a session, and see how long it takes once the plan is there."""
-        ends: list[tuple[int, float]] = []
-
-        def planned(round_: Round, parameters: PlanParameters) -> round_pb2.PlanRoundResponse:
-            jobs = len(round_.jobs)
-            after = min(self._afterwards.expected(jobs), parameters.time_budget_seconds / 2)
-            result = self._result(round_, parameters, call, began, after, request)
-            ends.append((jobs, time.monotonic()))
-            return self._written(round_, parameters, result, call, request)
-
-        answer = self._session_rounds.plan(request, call.caller, planned, call.cancellation)
-        for jobs, end in ends:
-            self._afterwards.note(jobs, time.monotonic() - end)
-        return answer
+        if not request.HasField("session"):
+            return self._planned(*read_round_request(request), call, began, request)
+        return self._session_rounds.plan(
+            request,
+            call.caller,
+            lambda round_, parameters: self._planned(round_, parameters, call, began, request),
+            call.cancellation,
+        )
 
     def parse_stream(self, request: bytes) -> placement_service_pb2.StreamRoundRequest:
         """Decode a StreamRoundRequest.
@@ -312,7 +301,7 @@ class Placement:
             began: ``time.monotonic()`` when it began to be read.
             request: that it was read from; None: it is nobody's request, and is not captured.
         """
-        result = self._result(round_, parameters, call, began, request=request)
+        result = self._result(round_, parameters, call, began, request)
         return self._written(round_, parameters, result, call, request)
 
     def _result(
@@ -321,7 +310,6 @@ class Placement:
         parameters: PlanParameters,
         call: Call,
         began: float,
-        after: float = 0.0,
         request: round_pb2.PlanRoundRequest | None = None,
     ) -> RoundResult:
         """Plan a round that was read since ``began``.
@@ -331,14 +319,15 @@ class Placement:
             parameters: how to plan.
             call: for whom.
             began: ``time.monotonic()`` when it began to be read.
-            after: seconds that are kept for the answer, where that is more than the reading tells.
-            request: whose round it is; None: nobody's, and it is not captured.
+            request: whose round it is; None: nobody's, and it is not captured, nor the time of its answer.
         """
         now = time.monotonic()
         read_seconds, before = now - began, now - call.started
+        end, jobs = self._end(call, parameters.time_budget_seconds), len(round_.jobs)
+        afterwards = self._afterwards[request is not None and request.HasField("session")]
+        after = min(afterwards.expected(jobs), _MOST_AFTER * max(0.0, end - now))
         # Writing an answer takes an eighth to a quarter of the time in which its request was read.
-        reserve = LEAST_RESERVE_SECONDS + max(read_seconds / 2, after)
-        budget = Budget(deadline=self._end(call, parameters.time_budget_seconds) - reserve)
+        budget = Budget(deadline=end - LEAST_RESERVE_SECONDS - max(read_seconds / 2, after))
         on_stage, on_better = call.on_stage, call.on_better
         try:
             result = self._planner.plan(
@@ -355,6 +344,11 @@ class Placement:
             if self._recorder is not None and request is not None:
                 self._recorder.failed(self._taken(round_, parameters, call, request), error)
             raise
+        if request is not None:
+            planned, first = time.monotonic(), now + (result.stages[0].seconds if result.stages else 0.0)
+            call.when_answered.append(
+                lambda at: afterwards.note(jobs, seconds_after(planned, budget.deadline, first, at))
+            )
         return replace(
             _later(result, before),
             seconds_by_phase={

@@ -196,4 +196,5 @@ class PlacementServicer:
             stream.fail(error)
         else:
             stream.finish(lambda: answer, size)
+            call.answered()
             self._forget()

@@ -198,7 +198,10 @@ class _Session:
     def _answer(self, request: round_pb2.PlanRoundRequest) -> round_pb2.PlanRoundResponse:
         from gangplan.service.call import Call
 
-        return self._placement.plan_round(request, Call())
+        call = Call()
+        answer = self._placement.plan_round(request, call)
+        call.answered()
+        return answer
 
     def _round(self, budget: float) -> round_pb2.PlanRoundRequest:
         from gangplan.v1 import round_pb2
