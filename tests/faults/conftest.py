@@ -1,15 +1,19 @@
-"""At the end, how long each kind of fault took, and all of them together."""
+"""At the end of ``make test-faults``, how long each kind of fault took, and all of them together."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
+from tests.faults.instants import ASKED
+
 _HERE = "tests/faults/"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Add up the seconds of every test, whichever process ran it, with what it set up."""
+    if ASKED is None:
+        return
     seconds: Counter[str] = Counter()
     for report in (*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")):
         if getattr(report, "nodeid", "").startswith(_HERE):

@@ -1,7 +1,7 @@
 """Random instants at which something goes wrong: how many, from which seed, and what came of them.
 
 ``make test-faults`` runs them all: 200 of each kind, 50 where a service has to start anew or a database is
-cut off. Without ``GANGPLAN_FAULTS`` a test of each kind runs one or two, so that the harness itself stays
+cut off, and says at its end how long each took. Without ``GANGPLAN_FAULTS`` a test of each kind runs one or two, so that the harness itself stays
 whole. ``GANGPLAN_FAULTS_SEED=7`` draws others; a failure says seed and number, and with
 ``GANGPLAN_FAULTS_ONLY=13`` that one runs alone.
 """
@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 SEED = int(os.environ.get("GANGPLAN_FAULTS_SEED", "0"))
-_ASKED = os.environ.get("GANGPLAN_FAULTS")
+ASKED = os.environ.get("GANGPLAN_FAULTS")
+"""How many of each kind; None: a few."""
 _ONLY = os.environ.get("GANGPLAN_FAULTS_ONLY")
 
 
@@ -53,7 +54,7 @@ class Instants:
     notes: dict[str, int] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Instant]:
-        count = self.few if _ASKED is None else max(1, round(self.share * int(_ASKED)))
+        count = self.few if ASKED is None else max(1, round(self.share * int(ASKED)))
         numbers = range(count) if _ONLY is None else [int(_ONLY)]
         for done, number in enumerate(numbers):
             try:
