@@ -1,9 +1,9 @@
 """Random instants at which something goes wrong: how many, from which seed, and what came of them.
 
 ``make test-faults`` runs them all: 200 of each kind, 50 where a service has to start anew or a database is
-cut off, and says at its end how long each took. Without ``GANGPLAN_FAULTS`` a test of each kind runs one or two, so that the harness itself stays
-whole. ``GANGPLAN_FAULTS_SEED=7`` draws others; a failure says seed and number, and with
-``GANGPLAN_FAULTS_ONLY=13`` that one runs alone.
+cut off, and says at its end how long each took. Without ``GANGPLAN_FAULTS`` a test of each kind runs one or
+two, so that the harness itself stays whole. ``GANGPLAN_FAULTS_SEED=7`` draws others; a failure says seed and
+number, and with ``GANGPLAN_FAULTS_ONLY=13`` that one runs alone.
 """
 
 from __future__ import annotations
