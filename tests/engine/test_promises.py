@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gangplan.domain.cluster import NodeHealth
+from gangplan.domain.cluster import AcceleratorType, NodeHealth
 from gangplan.domain.job import Capabilities, DeviceShare, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import ActionKind, ForcedReason
@@ -177,15 +177,23 @@ def test_an_old_job_is_promised_a_place_and_starts_by_then():
 
 @pytest.mark.parametrize(
     ("limit", "by_type", "told"),
-    [(None, {}, True), (8, {"H": 8}, True), (None, {"H": 7}, False), (7, {}, False), (9, {}, True)],
+    [
+        (None, {}, True),
+        (8, {"H": 8}, True),
+        (None, {"H": 7}, False),
+        (7, {}, False),
+        (9, {}, True),
+        (None, {"A": 0}, True),
+    ],
 )
 def test_a_limit_of_all_that_there_is_stops_no_promise_and_a_lower_one_does(limit, by_type, told):
-    """Eight devices of type H; the job may wait in a queue below the limited one."""
+    """Eight devices of type H, for H only; the job waits in a queue below the limited one."""
     queues = (Queue("top", None, limit, by_type), Queue("q", "top"))
     jobs = [replace(long_holder(name, capabilities=RIGID), name=name) for name in "ab"]
-    jobs.append(job("big", gpus=7, work_left=9e5, submit_time=NOW - 900.0, queue="q"))
+    jobs.append(job("big", gpus=7, types=["H"], work_left=9e5, submit_time=NOW - 900.0, queue="q"))
     round_ = rounds_with(jobs, promise_after_seconds=2e3, longest_run_seconds=9e6)
-    result = planned(replace(round_, reservations=(), queues=queues))
+    catalogue = (*round_.accelerators, AcceleratorType("A"))
+    result = planned(replace(round_, reservations=(), queues=queues, accelerators=catalogue))
     (verdict,) = (verdict for verdict in result.verdicts if verdict.job == "big")
     assert (verdict.latest_start is not None) is told
 

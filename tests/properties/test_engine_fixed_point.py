@@ -15,7 +15,7 @@ from gangplan.domain.round import Round
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.apply import apply
 from gangplan.testing.builders import at, group, job, node, round_of
-from gangplan.testing.strategies import rounds
+from gangplan.testing.strategies import guaranteed, rounds
 
 from .planned import DEFAULTS, closed, drawn, in_depth, planned
 
@@ -85,6 +85,16 @@ def test_after_a_finished_plan_the_next_one_disrupts_nobody(backend, round_):
     if closed(first):
         again = planned(apply(round_, first.plan), backend)
         assert_settled(first, again)
+
+
+@settings(drawn, max_examples=settings().max_examples // 4)
+@given(guaranteed("small").map(unhurried))
+def test_nor_does_it_where_queues_are_guaranteed_devices(round_):
+    first = planned(round_)
+    if closed(first):
+        again = planned(apply(round_, first.plan))
+        assert_settled(first, again)
+        assert again.quality.guarantees.value >= first.quality.guarantees.value - 1e-9
 
 
 @drawn

@@ -12,7 +12,7 @@ from gangplan.errors import TooManyPlansError
 from gangplan.model.verifier.guarantees import held_by_guaranteed, met
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_guaranteed
-from gangplan.testing.strategies import rounds
+from gangplan.testing.strategies import guaranteed
 
 from .planned import drawn, in_depth, planned, slack
 
@@ -23,16 +23,6 @@ few = settings(drawn, max_examples=settings().max_examples // 6)
 @in_depth
 def depth():
     """Quick or deep."""
-
-
-@st.composite
-def guaranteed(draw, size):
-    """A round some of whose queues are guaranteed devices."""
-    round_ = draw(rounds(size))
-    assume(round_.queues)
-    queues = [replace(q, device_guarantee=draw(st.sampled_from((2, 4, 1, 8, None)))) for q in round_.queues]
-    assume(any(queue.device_guarantee for queue in queues))
-    return replace(round_, queues=tuple(queues))
 
 
 def met_by(round_: Round, plan) -> float:

@@ -44,7 +44,7 @@ from gangplan.service.wire import (
     write_result,
     write_round,
 )
-from gangplan.testing.strategies import rounds
+from gangplan.testing.strategies import guaranteed, rounds
 from gangplan.v1.placement_service_pb2 import ValidatePlanRequest
 from gangplan.v1.round_pb2 import PlanRoundRequest, PlanRoundResponse
 
@@ -135,7 +135,7 @@ def in_bytes(message: M) -> M:
     return type(message).FromString(message.SerializeToString())
 
 
-@given(rounds("medium"), told)
+@given(st.one_of(rounds("medium"), guaranteed("medium")), told)
 def test_a_round_reads_back_as_written(round_: Round, chosen: PlanParameters) -> None:
     assert read_round_request(in_bytes(write_round(round_, chosen))) == (round_, chosen)
 

@@ -2,12 +2,13 @@
 
 A bare loop over rounds: jobs work at the throughput that their plan says, stops are free, and the caller
 carries what it has to carry. Endless jobs share devices by turns; a line of short ones is taken from in turn.
+Figures are printed (``pytest -rP`` shows them); ``benchmarks/results/2026-11-30-fairness.md`` has them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -72,6 +73,12 @@ def shares(round_: Round) -> list[float]:
     return [each / sum(done) for each in done]
 
 
+def told(what: str, got: Iterable[float], expected: Iterable[float]) -> None:
+    """Print figures beside those expected."""
+    words = [", ".join(f"{value:.4f}" for value in values) for values in (got, expected)]
+    print(f"{what}: {words[0]} (expected {words[1]})")
+
+
 def crowd(weights: Sequence[float], form: FairnessForm, devices: int = 1, **fields: object) -> Round:
     """Endless jobs of one device each, of such weights, submitted now."""
     jobs = [
@@ -108,13 +115,17 @@ def crowd(weights: Sequence[float], form: FairnessForm, devices: int = 1, **fiel
     ],
 )
 def test_endless_jobs_of_weights_1_2_3_take_turns_on_one_device(form, expected):
-    assert shares(lived(crowd((1.0, 2.0, 3.0), form), 84)) == pytest.approx(expected, abs=0.02)
+    got = shares(lived(crowd((1.0, 2.0, 3.0), form), 84))
+    told(f"weights 1, 2, 3 under {form.value}", got, expected)
+    assert got == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize("form", list(FairnessForm))
 def test_alike_endless_jobs_share_alike(form):
     """Five on two devices: 2/5 of the time each."""
-    assert shares(lived(crowd((1.0,) * 5, form, devices=2), 40)) == pytest.approx([0.2] * 5, abs=0.015)
+    got = shares(lived(crowd((1.0,) * 5, form, devices=2), 40))
+    told(f"five alike on two devices under {form.value}", got, [0.2] * 5)
+    assert got == pytest.approx([0.2] * 5, abs=0.015)
 
 
 def test_who_does_not_tell_its_work_left_is_judged_by_its_device_time():
@@ -179,11 +190,13 @@ def lived_by_queue(round_: Round, rounds: int, half_life: float) -> dict[str, fl
 
 def test_queues_of_weights_1_and_3_get_a_quarter_and_three():
     got = lived_by_queue(lines((1.0, 3.0), 8, (1, 1)), 80, half_life=40 * D)
+    told("queues of weights 1 and 3", got.values(), (0.25, 0.75))
     assert got == pytest.approx({"q0": 0.25, "q1": 0.75}, abs=0.03)
 
 
 def test_gangs_of_different_sizes_do_not_change_what_queues_get():
     got = lived_by_queue(lines((1.0, 1.0), 8, (1, 4)), 60, half_life=40 * D)
+    told("alike queues, one of gangs of 4", got.values(), (0.5, 0.5))
     assert got == pytest.approx({"q0": 0.5, "q1": 0.5}, abs=0.05)
 
 
@@ -233,6 +246,7 @@ def test_on_two_types_the_effective_throughputs_are_alpha_fair(power):
     round_ = lived(mix(power), 60)
     rates = {one.name: one.work_done / round_.now for one in round_.jobs}
     p, q = alpha_fair(power)
-    assert (rates["p0"] + rates["p1"]) / 2 / 1.5 == pytest.approx(p, rel=0.03)
-    assert (rates["q0"] + rates["q1"]) / 2 == pytest.approx(q, rel=0.03)
+    ours = (rates["p0"] + rates["p1"]) / 2 / 1.5, (rates["q0"] + rates["q1"]) / 2
+    told(f"two types, work over that of an equal share, power {power:g}", ours, (p, q))
+    assert ours == pytest.approx((p, q), rel=0.03)
     assert min(p, q) >= 1.0, "better for both than an equal share of every type"

@@ -2,7 +2,7 @@
 
 The papers are cited for their argument. The figures are our own, small enough for a hand, but for Gavel's
 three jobs on two types, which are the paper's: where a paper's figures differ, what it argues from them is
-the same.
+the same. ``benchmarks/results/2026-11-30-fairness.md`` has the figures that ``pytest -rP`` prints.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gangplan.engine.round import plan_round
 from gangplan.model.verifier.facts import round_facts
 from gangplan.testing.builders import at, job, node, round_of
 
-from .test_fair_shares import ENDLESS, D, next_round, policy
+from .test_fair_shares import ENDLESS, D, next_round, policy, told
 
 # Themis (Mahajan et al., NSDI 2020, sections 2 and 3): shares of the moment against finish-time fairness
 
@@ -82,8 +82,9 @@ def test_themis_who_is_furthest_from_its_fair_finish_gets_the_devices():
 def test_themis_sharing_is_no_loss_under_finish_time_fairness_and_is_one_without():
     """y1 and y2 from 1200 to 3600, their fair finish; x again until 4800, its own is 7200. Without fairness x
     ends at 2400 and they at 4800: 4/3."""
-    assert worst_ratio(two_apps(PRESETS["finish-time-fair"].policy)) == pytest.approx(1.0)
-    assert worst_ratio(two_apps(PRESETS["efficiency"].policy)) == pytest.approx(4 / 3)
+    got = [worst_ratio(two_apps(PRESETS[name].policy)) for name in ("finish-time-fair", "efficiency")]
+    told("Themis: worst finish over fair finish, with and without", got, (1.0, 4 / 3))
+    assert got == pytest.approx([1.0, 4 / 3])
 
 
 # Gavel (Narayanan et al., OSDI 2020, sections 3 and 4): time shares against effective throughput
@@ -123,8 +124,9 @@ def test_gavel_the_job_that_gains_more_gets_more_of_the_fast_device(power, least
     for _ in range(60):
         round_ = next_round(round_)
     rate = {one.name: one.work_done / round_.now for one in round_.jobs}
-    assert rate["resnet"] == pytest.approx(1 + 3 * best, rel=0.03)
-    assert rate["a3c"] == pytest.approx(2 - best, rel=0.03)
+    got = [rate["resnet"], rate["a3c"]]
+    told(f"Gavel, two jobs: rates at power {power:g}", got, (1 + 3 * best, 2 - best))
+    assert got == pytest.approx([1 + 3 * best, 2 - best], rel=0.03)
     assert best > 0.5
     assert min(rate["resnet"] / 2.5, rate["a3c"] / 1.5) >= least
 
@@ -166,10 +168,12 @@ def test_gavel_the_three_jobs_of_the_paper_share_the_devices_as_there():
             if one.running is not None:
                 held[one.name, one.running.placements[0].node] += 1
     for name, (_, (fast, slow)) in PAPER.items():
-        assert held[name, "v"] / rounds == pytest.approx(fast, abs=0.1)
-        assert held[name, "k"] / rounds == pytest.approx(slow, abs=0.1)
+        got = [held[name, where] / rounds for where in "vk"]
+        told(f"Gavel, three jobs: parts of V100 and K80 of {name}", got, (fast, slow))
+        assert got == pytest.approx([fast, slow], abs=0.1)
     assert held["j0", "v"] / rounds == pytest.approx(0.417 / (0.417 + 0.444), abs=0.03)
     ratios = [one.work_done / round_.now / given[one.name][1] for one in round_.jobs]
+    told("Gavel, three jobs: over an isolated share", ratios, (one / alone for one, alone in given.values()))
     assert min(ratios) >= 0.97
 
 
@@ -230,7 +234,9 @@ def test_shockwave_the_one_that_waited_is_late_for_its_fair_finish():
             round_ = dataclasses.replace(round_, jobs=jobs)
         return round(round_.now / D)
 
-    assert finish(3.0) <= 12 < finish(12.0)
+    planned, reacted = finish(3.0), finish(12.0)
+    told("Shockwave: rounds to the end, planned and reacted", (planned, reacted), (12,))
+    assert planned <= 12 < reacted
 
 
 def test_nash_welfare_serves_who_has_had_least():

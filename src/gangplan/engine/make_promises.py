@@ -118,23 +118,30 @@ def never_ran(job: Job) -> bool:
 def may_be_promised(instance: Instance, job: Job) -> bool:
     """Whether promises are made to a job: whole devices only, nothing in its way but who holds a place.
 
-    A limit of as many devices as there are keeps nobody out, whatever arrives; a lower one may be used up by
-    others of its queue when the promise is due, so that none is made there.
+    A limit of as many devices as there are keeps nobody out, whatever arrives, nor does one of a type that
+    the job does not take; any other may be used up by others of its queue when the promise is due, so that
+    none is made there.
     """
-    if job.name in instance.gated or any(group.device_share for group in job.component.task_groups):
+    groups = job.component.task_groups
+    if job.name in instance.gated or any(group.device_share for group in groups):
         return False
     chain = instance.limits.chain(job)
-    return not chain or not any(_may_bind(instance, instance.limits.queues[name]) for name in chain)
+    if not chain:
+        return True
+    speeds = instance.speeds
+    kinds = {speeds.type_names[t] for group in groups for t in speeds.allowed_types(group)}
+    return not any(_may_bind(instance, instance.limits.queues[name], kinds) for name in chain)
 
 
-def _may_bind(instance: Instance, queue: Queue) -> bool:
-    """Whether a limit of the queue is below all devices of the cluster, of its types."""
+def _may_bind(instance: Instance, queue: Queue, kinds: Collection[str]) -> bool:
+    """Whether a limit of the queue, of all devices or one of these types, is below what there is."""
     there: Counter[str] = Counter()
     for node in instance.round.cluster.nodes:
         if node.accelerator_type is not None:
             there[node.accelerator_type] += node.device_count
+    limits = queue.device_limit_by_type
     everything = queue.device_limit is not None and queue.device_limit < there.total()
-    return everything or any(limit < there[kind] for kind, limit in queue.device_limit_by_type.items())
+    return everything or any(limit < there[kind] for kind, limit in limits.items() if kind in kinds)
 
 
 def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:

@@ -51,6 +51,7 @@ from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
 
 try:
+    from hypothesis import assume
     from hypothesis import strategies as st
 except ImportError as missing:
     raise ImportError(
@@ -147,6 +148,15 @@ def _rounds(draw: st.DrawFn, bounds: _Bounds) -> Round:
         outlook=_outlook(d, jobs, round_seconds) if d.chance(30) else None,
         claims=_claims(d, world, jobs),
     )
+
+
+@st.composite
+def guaranteed(draw: st.DrawFn, size: Size = "small") -> Round:
+    """Valid rounds as of :func:`rounds`, in which some queues are guaranteed devices."""
+    round_, d = draw(rounds(size)), _Draw(draw)
+    queues = [replace(queue, device_guarantee=d.one((2, 4, 1, 8, None))) for queue in round_.queues]
+    assume(any(queue.device_guarantee for queue in queues))
+    return replace(round_, queues=tuple(queues))
 
 
 @st.composite
