@@ -23,7 +23,7 @@ _Suite = Annotated[
     str,
     typer.Option(
         help="A suite's name (smoke, targets, growth, hard, gate, formulations, solvers, overruns, "
-        "faults, churn, service, deltas, durations, histories, policies, policies-full, "
+        "faults, churn, service, deltas, durations, histories, look-ahead, policies, policies-full, "
         "prototypes, openb, openb-fill, published, simulation-speed) or a .toml file.",
         metavar="NAME|FILE",
     ),
