@@ -28,8 +28,8 @@ def page(document: Mapping[str, Any], command: str = "") -> Page:
     """
     said = document["study"]
     study = Study.model_validate(said["file"])
-    names = shown_figures(study)
-    points = document["points"]
+    points = _in_order(study, document["points"])
+    names = _known(study, points)
     bounds = {} if study.find is None else {name: _limits(bound) for name, bound in study.find.where.items()}
     drawn: list[tuple[str, str]] = []
     for axis in _axes(study):
@@ -42,6 +42,26 @@ def page(document: Mapping[str, Any], command: str = "") -> Page:
         [_points(study, points, names), _settings(said["file"])],
         command=command,
     )
+
+
+def _in_order(study: Study, points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The points in the order of the axes' values: a search plays the outermost first."""
+    place = {axis: [shown(value) for value in study.values(axis)] for axis in study.axes}
+
+    def where(point: Mapping[str, Any]) -> tuple[int, ...]:
+        return tuple(place[axis].index(shown(value)) for axis, value in point["values"].items())
+
+    return sorted(points, key=where)
+
+
+def _known(study: Study, points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The figures that are shown, without those that nobody asked for by name and no point has."""
+    asked = {*study.show, *(study.find.where if study.find else ())}
+    return [
+        name
+        for name in shown_figures(study)
+        if name in asked or any(value is not None for one in points for value in one["figures"].get(name, ()))
+    ]
 
 
 def _axes(study: Study) -> list[str]:

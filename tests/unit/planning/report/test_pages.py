@@ -23,6 +23,7 @@ from gangplan.planning.report.parquet import write_jobs
 from gangplan.planning.report.recording import mean_over, recording
 from gangplan.planning.rounds.loop import Settings, play
 from gangplan.planning.study.ask import ask
+from gangplan.planning.study.figures import FIGURES
 from gangplan.planning.study.task import Base, Outcome, Task, evaluate
 
 pytestmark = pytest.mark.skipif(
@@ -74,8 +75,8 @@ class Here:
 
 
 @pytest.fixture(scope="module")
-def texts(site: Path, fifo: dict[str, Any]) -> dict[str, str]:
-    """Every kind of page."""
+def answered(site: Path) -> dict[str, Any]:
+    """The document of a study."""
     study = """\
 gangplan: study/v1
 title: How many
@@ -84,7 +85,12 @@ axes: {nodes: {from: 1, to: 4}}
 changes: [{nodes: {group: "f-{}", count: $nodes}}]
 find: {smallest: nodes, where: {deadlines_met: {at_least: 1}}}
 """
-    answered = ask(studies.loads(study, folder=site.parent), Here()).document()
+    return ask(studies.loads(study, folder=site.parent), Here()).document()
+
+
+@pytest.fixture(scope="module")
+def texts(site: Path, fifo: dict[str, Any], answered: dict[str, Any]) -> dict[str, str]:
+    """Every kind of page."""
     other = played(site, "shortest-remaining", "unknown")
     documents: dict[str, list[Any]] = {"simulation": [fifo], "comparison": [fifo, other], "study": [answered]}
     return {name: html(pages.page_of(found, f"make {name}")) for name, found in documents.items()}
@@ -111,6 +117,24 @@ def test_every_page_stands_alone_with_its_answer_and_its_command(texts: dict[str
     ]
     assert "was told nothing of how long jobs run" in texts["comparison"]
     assert "Smallest nodes: " in texts["study"]
+
+
+def test_points_of_a_study_stand_in_the_order_of_its_axis_with_the_figures_that_there_are(
+    answered: dict[str, Any],
+) -> None:
+    """A search plays the outermost points first; a figure that no point has and nobody asked for is left out."""
+
+    def table(document: dict[str, Any]) -> list[list[str]]:
+        text = html(pages.page_of([document], "")).partition("Points")[2].partition("</table>")[0]
+        rows = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)
+        return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
+
+    head, *lines = table(answered)
+    assert [row[0] for row in lines] == ["1", "2", "4"]
+    nowhere = {"rho_worst": [None], "deadlines_met": [None]}
+    points = [{**point, "figures": {**point["figures"], **nowhere}} for point in answered["points"]]
+    fewer, *_ = table({**answered, "points": points})
+    assert [name for name in head if name not in fewer] == [FIGURES["rho_worst"].about]
 
 
 def test_simulations_of_other_jobs_are_not_compared(fifo: dict[str, Any]) -> None:
