@@ -122,7 +122,7 @@ def test_every_page_stands_alone_with_its_answer_and_its_command(texts: dict[str
 def test_points_of_a_study_stand_in_the_order_of_its_axis_with_the_figures_that_there_are(
     answered: dict[str, Any],
 ) -> None:
-    """A search plays the outermost points first; a figure that no point has and nobody asked for is left out."""
+    """A search plays the outermost first; a figure that no point has and nobody asked for is left out."""
 
     def table(document: dict[str, Any]) -> list[list[str]]:
         text = html(pages.page_of([document], "")).partition("Points")[2].partition("</table>")[0]
