@@ -11,6 +11,8 @@ every input that the result hangs on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress, count
+from operator import is_not
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -18,17 +20,19 @@ R = TypeVar("R")
 
 
 class _Each(NamedTuple):
-    """Results of one computation, by thing.
+    """Results of one computation, thing by thing.
 
     Attributes:
         beside: what else they were made from.
         among: what they look things up in.
-        found: by id of the thing: the thing, which keeps the id its own, and the result.
+        things: what they are of; keeps their ids their own.
+        results: of each.
     """
 
     beside: tuple[object, ...]
     among: Mapping[str, object]
-    found: dict[int, tuple[Any, Any]]
+    things: Sequence[Any]
+    results: list[Any]
 
 
 class Kept:
@@ -88,27 +92,14 @@ class Kept:
             looks_up: the keys under which the result of a thing looks something up.
         """
         among = {} if among is None else among
-        last = self._each.get(name)
-        known: dict[int, tuple[Any, Any]] = {}
-        other: set[str] = set()
-        if last is not None and _same(last.beside, beside):
-            known = last.found
-            if last.among is not among:
-                other = _other(last.among, among)
-        found: dict[int, tuple[Any, Any]] = {}
-        results: list[R] = []
-        for thing in things:
-            here = id(thing)
-            entry = known.get(here)
-            if (
-                entry is None
-                or entry[0] is not thing
-                or (other and looks_up is not None and not other.isdisjoint(looks_up(thing)))
-            ):
-                entry = thing, make(thing)
-            found[here] = entry
-            results.append(entry[1])
-        self._each[name] = _Each(beside, among, found)
+        things = list(things)
+        last = self._of(name, beside)
+        results, new = _found(last, things)
+        if looks_up is not None and last.among is not among and (other := _other(last.among, among)):
+            touched = {i for i, one in enumerate(things) if not other.isdisjoint(looks_up(one))}
+            new = sorted(touched.union(new))
+        results = _with(results, new, [make(things[i]) for i in new])
+        self._each[name] = _Each(beside, among, things, results)
         return results
 
     def together(
@@ -127,25 +118,59 @@ class Kept:
             make: computes the results of the things at some positions, ascending, in that order.
             beside: all that every result hangs on, beside the thing.
         """
+        things = list(things)
+        results, new = _found(self._of(name, beside), things)
+        results = _with(results, new, make(new) if new else [])
+        self._each[name] = _Each(beside, {}, things, results)
+        return results
+
+    def _of(self, name: str, beside: tuple[object, ...]) -> _Each:
+        """What a computation left, if all that its results hang on is the same."""
         last = self._each.get(name)
-        known = last.found if last is not None and _same(last.beside, beside) else {}
-        entries = [known.get(id(thing)) for thing in things]
-        new = [
-            i
-            for i, (entry, thing) in enumerate(zip(entries, things, strict=True))
-            if entry is None or entry[0] is not thing
-        ]
-        for i, made in zip(new, make(new) if new else [], strict=True):
-            entries[i] = things[i], made
-        results = [entry for entry in entries if entry is not None]
-        self._each[name] = _Each(beside, {}, {id(thing): (thing, found) for thing, found in results})
-        return [found for _, found in results]
+        return last if last is not None and _same(last.beside, beside) else _Each(beside, {}, (), [])
+
+
+def _found(last: _Each, things: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    """The results of ``things`` as far as they are known, and the positions of the others.
+
+    Most things stand where they stood, which is seen without asking for anything by its id. Where all do,
+    the results are the very list that there was.
+    """
+    before = last.things
+    other = list(compress(count(), map(is_not, before, things)))
+    if not other and len(before) == len(things):
+        return last.results, []
+    other += range(min(len(before), len(things)), max(len(before), len(things)))
+    where = {id(before[i]): i for i in other if i < len(before)}
+    results: list[Any] = list(last.results[: len(things)])
+    results += [None] * (len(things) - len(results))
+    new = []
+    for i in other:
+        if i < len(things):
+            at = where.get(id(things[i]))
+            if at is None:
+                new.append(i)
+            else:
+                results[i] = last.results[at]
+    return results, new
+
+
+def _with(results: list[R], new: Sequence[int], made: Sequence[R]) -> list[R]:
+    """``results`` with others at the positions ``new``; the list itself where there are none."""
+    if not new:
+        return results
+    results = list(results)
+    for i, result in zip(new, made, strict=True):
+        results[i] = result
+    return results
 
 
 def _same(before: Sequence[object], after: Sequence[object]) -> bool:
-    return len(before) == len(after) and all(
-        one is other or (type(one) is type(other) and isinstance(one, _PLAIN) and one == other)
-        for one, other in zip(before, after, strict=True)
+    if len(before) != len(after):
+        return False
+    return all(
+        type(one) is type(other) and isinstance(one, _PLAIN) and one == other
+        for one, other in compress(zip(before, after, strict=True), map(is_not, before, after))
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import is_not
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,8 +25,10 @@ _READ_IN_MEMORY = 32_768
 """Actions in flight of all sessions together that are not read anew each round."""
 
 
-_Devices = tuple[tuple[tuple[str, int], bool], ...]
-"""Devices that a job holds, each as node and index, and whether only a part of it."""
+_Device = tuple[str, int]
+"""A device as node and index."""
+_Devices = tuple[tuple[_Device, bool], ...]
+"""Devices that a job holds, and whether only a part of each."""
 
 
 class _UnderWay(NamedTuple):
@@ -38,6 +41,31 @@ class _UnderWay(NamedTuple):
     devices: _Devices
 
 
+class _Last(NamedTuple):
+    """A round with what was in flight.
+
+    Attributes:
+        told: every job, by name, as the caller told it.
+        nodes: by name.
+        entries: what was in flight, in order.
+        blocked: whether each waited for others.
+        touched: by name of every job that ran or had an entry: devices that it held or was to hold.
+        made: by id of an entry: the job under way.
+        after: by name: jobs that are otherwise than they were told.
+    """
+
+    told: Mapping[str, Job]
+    nodes: Mapping[str, Node]
+    entries: Sequence[InFlight]
+    blocked: Sequence[bool]
+    touched: Mapping[str, tuple[_Device, ...]]
+    made: Mapping[int, _UnderWay]
+    after: Mapping[str, Job]
+
+
+_NEVER = _Last({}, {}, (), (), {}, {}, {})
+
+
 class Overlay:
     """What is in flight in a session as it was in its last round, so that only what is new is made.
 
@@ -45,19 +73,11 @@ class Overlay:
     only replaced by the next, so that several rounds may use it at once.
     """
 
-    __slots__ = ("devices", "jobs")
+    __slots__ = ("held", "last")
 
     def __init__(self) -> None:
-        self.jobs: dict[str, _UnderWay] = {}
-        self.devices = Kept()
-
-    def after(self, job: Job, entry: InFlight, *, blocked: bool) -> _UnderWay:
-        """``job`` while ``entry`` is under way."""
-        known = self.jobs.get(entry.name)
-        if known is not None and known.job is job and known.entry is entry and known.blocked is blocked:
-            return known
-        after = _after(job, entry, blocked=blocked)
-        return _UnderWay(job, entry, blocked, after, () if after is None else _devices(after))
+        self.last = _NEVER
+        self.held = Kept()
 
 
 def under_way(round_: Round, record: Record, overlay: Overlay | None = None) -> Round:
@@ -76,30 +96,103 @@ def under_way(round_: Round, record: Record, overlay: Overlay | None = None) -> 
     overlay = overlay or Overlay()
     entries = [entry for entry in record.in_flight if round_.now <= entry.void_after]
     if not entries:
+        overlay.last = _NEVER
         return round_
-    jobs = {job.name: job for job in round_.jobs}
-    nodes = {node.name: node for node in round_.cluster.nodes}
+    told = {job.name: job for job in round_.jobs}
     running = [job for job in round_.jobs if job.running is not None]
-    holders = _Holders(running, overlay.devices.each("devices", running, _devices))
-    still = pending(entries)
-    found: dict[str, _UnderWay] = {}
+    still = pending(entries) if any(entry.depends_on for entry in entries) else frozenset()
+    touched = dict(zip([job.name for job in running], overlay.held.each("held", running, _held), strict=True))
+    for entry, wanted in zip(entries, overlay.held.each("wanted", entries, _wanted), strict=True):
+        touched[entry.job] = touched.get(entry.job, ()) + wanted
+    here = _Last(
+        told,
+        {node.name: node for node in round_.cluster.nodes},
+        entries,
+        [bool(entry.depends_on) and waits(entry, still, record.settled) for entry in entries],
+        touched,
+        {},
+        {},
+    )
+    last = overlay.last
+    anew = _anew(last, here)
+    made, after = _settled(here, last, anew)
     for entry in entries:
+        if entry.job not in anew and (known := last.made.get(id(entry))) is not None:
+            made[id(entry)] = known
+    after.update((name, job) for name, job in last.after.items() if name not in anew)
+    overlay.last = here._replace(made=made, after=after)
+    return replace(round_, jobs=tuple([after.get(job.name, job) for job in round_.jobs]))
+
+
+def _anew(last: _Last, here: _Last) -> Collection[str]:
+    """Names of the jobs for which it must be found out anew what is under way.
+
+    Those for which anything is other than it was, and whoever holds or is to hold one of their devices, and
+    so on: what counts of an action hangs on nothing else.
+    """
+    before = {id(entry): blocked for entry, blocked in zip(last.entries, last.blocked, strict=True)}
+    now = {id(entry) for entry in here.entries}
+    common = [entry for entry in here.entries if id(entry) in before]
+    if any(map(is_not, [entry for entry in last.entries if id(entry) in now], common)):
+        return here.told.keys() | last.told.keys()  # in another order
+    found = {name for name, job in here.told.items() if last.told.get(name) is not job}
+    found |= last.told.keys() - here.told.keys()
+    found.update(
+        entry.job
+        for entry, blocked in zip(here.entries, here.blocked, strict=True)
+        if before.get(id(entry)) is not blocked
+    )
+    found.update(entry.job for entry in last.entries if id(entry) not in now)
+    nodes = {name for name, node in here.nodes.items() if last.nodes.get(name) is not node}
+    nodes |= last.nodes.keys() - here.nodes.keys()
+    if nodes:
+        found.update(
+            name for name, devices in here.touched.items() if any(node in nodes for node, _ in devices)
+        )
+    new: Collection[str] = tuple(found)
+    while new:
+        devices = {
+            device
+            for name in new
+            for touched in (last.touched, here.touched)
+            for device in touched.get(name, ())
+        }
+        new = [
+            name for name, mine in here.touched.items() if name not in found and not devices.isdisjoint(mine)
+        ]
+        found.update(new)
+    return found
+
+
+def _settled(here: _Last, last: _Last, anew: Collection[str]) -> tuple[dict[int, _UnderWay], dict[str, Job]]:
+    """What is under way of the jobs ``anew``, by id of the entry; and those that are otherwise than told."""
+    jobs = {name: here.told[name] for name in anew if name in here.told}
+    running = [job for job in jobs.values() if job.running is not None]
+    holders = _Holders(running, map(_devices, running))
+    made: dict[int, _UnderWay] = {}
+    after: dict[str, Job] = {}
+    for entry, blocked in zip(here.entries, here.blocked, strict=True):
         job = jobs.get(entry.job)
         if job is None:
             continue
-        made = overlay.after(job, entry, blocked=waits(entry, still, record.settled))
-        found[entry.name] = made
-        after = made.after
-        if after is None:
+        each = made[id(entry)] = _made(last.made.get(id(entry)), job, entry, blocked=blocked)
+        if each.after is None:
             continue
-        if after.running is not job.running and not (
-            _has_devices(after, nodes) and holders.free(after, made.devices)
+        if each.after.running is not job.running and not (
+            _has_devices(each.after, here.nodes) and holders.free(each.after, each.devices)
         ):
             continue
-        holders.move(job, made.devices)
-        jobs[after.name] = after
-    overlay.jobs = found
-    return replace(round_, jobs=tuple([jobs[job.name] for job in round_.jobs]))
+        holders.move(job, each.devices)
+        jobs[job.name] = after[job.name] = each.after
+    return made, after
+
+
+def _made(known: _UnderWay | None, job: Job, entry: InFlight, *, blocked: bool) -> _UnderWay:
+    """``job`` while ``entry`` is under way; what is known, if it is of the same."""
+    if known is not None and known.job is job and known.entry is entry and known.blocked is blocked:
+        return known
+    after = _after(job, entry, blocked=blocked)
+    return _UnderWay(job, entry, blocked, after, () if after is None else _devices(after))
 
 
 def _after(job: Job, entry: InFlight, *, blocked: bool) -> Job | None:
@@ -139,7 +232,7 @@ def _read(action: bytes) -> tuple[tuple[TaskPlacement, ...], bool]:
     return placements, message.forced_reason == plan_pb2.FORCED_REASON_UNSPECIFIED
 
 
-def _has_devices(job: Job, nodes: dict[str, Node]) -> bool:
+def _has_devices(job: Job, nodes: Mapping[str, Node]) -> bool:
     """Whether every device that a job is to hold can be there; a node that is gone is no contradiction."""
     for place in job.running.placements if job.running is not None else ():
         node = nodes.get(place.node)
@@ -196,3 +289,13 @@ def _devices(job: Job) -> _Devices:
             for device in place.devices
         ]
     )
+
+
+def _held(job: Job) -> tuple[_Device, ...]:
+    """Devices that a job holds."""
+    return tuple([device for device, _ in _devices(job)])
+
+
+def _wanted(entry: InFlight) -> tuple[_Device, ...]:
+    """Devices to which an action in flight leads."""
+    return tuple([(place.node, device) for place in placements_of(entry) for device in place.devices])

@@ -8,7 +8,7 @@ takes such a job for one that runs there and may not be disturbed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -17,29 +17,50 @@ from gangplan.domain.plan import Claim
 from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import as_placed
 from gangplan.model.instance.limits import Limits
-from gangplan.model.instance.sites import NO_DOMAIN, Nodes, admits, pins_devices, task_vector, vector
+from gangplan.model.instance.sites import NO_DOMAIN, Nodes, admits, pins_devices, task_vector
+from gangplan.model.instance.spots import Spots
 from gangplan.model.instance.throughput import Speeds
+from gangplan.model.program import IntArray
 
 Places = Mapping[str, tuple[TaskPlacement, ...]]
 
 
 def claimed(
-    round_: Round, kept: Places, closed: Collection[str], speeds: Speeds, nodes: Nodes, limits: Limits
+    round_: Round,
+    kept: Places,
+    held: Spots,
+    closed: Collection[str],
+    speeds: Speeds,
+    empty: Nodes,
+    nodes: Nodes,
+    limits: Limits,
 ) -> Places:
     """The place of every job whose claim is in force; of several, the first to expire, then by name, place.
 
     Args:
         round_: the round.
         kept: what the jobs that may stay hold.
+        held: the same as arrays, in the round's order.
         closed: names of jobs that may not start.
         speeds: throughput of any group anywhere.
+        empty: the nodes while nobody holds anything.
         nodes: the nodes beside ``kept``.
         limits: who counts under which device limit.
     """
     if not round_.claims:
         return {}
-    jobs = {job.name: job for job in round_.jobs}
-    room = _Room(jobs, kept, nodes, limits)
+    names = {claim.job for claim in round_.claims}
+    jobs = {job.name: job for job in round_.jobs if job.name in names}
+    where = {placement.node for claim in round_.claims for placement in claim.placements}
+    pinned = {
+        (placement.node, device)
+        for placements in kept.values()
+        for placement in placements
+        if placement.node in where
+        for device in placement.devices
+    }
+    staying = [job for job in round_.jobs if job.name in kept]
+    room = _Room(nodes, empty.capacity - nodes.held, pinned, limits, _held(staying, held, nodes, limits))
     found: dict[str, tuple[TaskPlacement, ...]] = {}
     for claim in sorted(round_.claims, key=_turn):
         job = jobs.get(claim.job)
@@ -54,6 +75,29 @@ def claimed(
         ):
             room.take(job, claim.placements)
             found[claim.job] = tuple(sorted(claim.placements, key=lambda p: (p.group, p.node)))
+    return found
+
+
+_Held = dict[str, dict[str, int]]
+"""Thousandths of devices by queue, with those below it, and accelerator type."""
+
+
+def _held(jobs: Sequence[Job], spots: Spots, nodes: Nodes, limits: Limits) -> _Held:
+    """What ``jobs``, in the order of ``spots``, hold under every queue."""
+    types = sorted({str(node.accelerator_type) for node in nodes.nodes})
+    number = {name: t for t, name in enumerate(types)}
+    type_of = np.array([number[str(node.accelerator_type)] for node in nodes.nodes], dtype=np.int64)
+    queue = np.array(limits.of_all(jobs), dtype=np.int64)[spots.owner]
+    milli = spots.amounts[:, 0] * WHOLE_DEVICE // nodes.parts
+    some = (queue >= 0) & (milli > 0)
+    table = np.zeros((len(limits.names), len(types)), dtype=np.int64)
+    np.add.at(table, (queue[some], type_of[spots.node[some]]), milli[some])
+    found: _Held = defaultdict(lambda: defaultdict(int))
+    for own, row in zip(limits.ancestors, table.tolist(), strict=True):
+        for above in own:
+            for kind, amount in zip(types, row, strict=True):
+                if amount:
+                    found[limits.names[above]][kind] += amount
     return found
 
 
@@ -111,20 +155,14 @@ def _is_a_way(job: Job, placements: tuple[TaskPlacement, ...], speeds: Speeds, n
 class _Room:
     """What is free beside the jobs that stay and the claims that came first."""
 
-    def __init__(self, jobs: Mapping[str, Job], kept: Places, nodes: Nodes, limits: Limits) -> None:
+    def __init__(
+        self, nodes: Nodes, free: IntArray, pinned: set[tuple[str, int]], limits: Limits, held: _Held
+    ) -> None:
         self._nodes = nodes
-        usable = [vector(n.usable_resources, n.usable_device_count * nodes.parts) for n in nodes.nodes]
-        self._free = np.array(usable, dtype=np.int64).reshape(len(usable), 3) - nodes.held
-        self._pinned: set[tuple[str, int]] = {
-            (placement.node, device)
-            for placements in kept.values()
-            for placement in placements
-            for device in placement.devices
-        }
+        self._free = free
+        self._pinned = pinned
         self._limits = limits
-        self._held: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for name, placements in kept.items():
-            self._charge(jobs[name], placements)
+        self._held = held
 
     def has(self, job: Job, placements: tuple[TaskPlacement, ...]) -> bool:
         """Whether the place is free, on its nodes and in its queues."""

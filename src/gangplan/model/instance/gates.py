@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from gangplan.domain.job import OPEN, Capabilities, Job
@@ -66,16 +66,26 @@ def left_alone_until(job: Job, round_: Round) -> float | None:
 
 
 def as_they_may(
-    jobs: Iterable[Job], round_: Round, closed: frozenset[str], claimed: Collection[str]
+    jobs: Sequence[Job], round_: Round, closed: frozenset[str], claimed: Collection[str]
 ) -> tuple[Job, ...]:
     """The jobs as :func:`_as_it_may` has them; nothing is done to who waits without a claim."""
-    return tuple(
-        [
-            _as_it_may(job, round_, closed, claimed)
-            if job.running is not None or job.name in claimed
-            else job
-            for job in jobs
-        ]
+    found = list(jobs)
+    for j, job in enumerate(jobs):
+        if (job.running is not None and _may_be_bound(job, round_, closed)) or job.name in claimed:
+            found[j] = _as_it_may(job, round_, closed, claimed)
+    return tuple(found)
+
+
+def _may_be_bound(job: Job, round_: Round, closed: Collection[str]) -> bool:
+    """Whether it takes a closer look to tell that a running job may be disturbed; for most it does not."""
+    running, policy = job.running, round_.policy
+    limit = policy.disruption_limit_per_job_hour
+    return running is not None and (
+        running.next_safe_point is not None
+        or running.minimum_run_until is not None
+        or bool(policy.minimum_run_seconds)
+        or (limit is not None and (not limit or bool(job.disrupted_at)))
+        or job.name in closed
     )
 
 

@@ -218,7 +218,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     spots = build_spots(staying, now.kept, job_index, kinds, empty, kept)
     nodes = hold(empty, spots.node, spots.amounts)
     limits = build_limits(round_, now.kept, nodes)
-    claims = claimed(round_, now.kept, closed, speeds, nodes, limits)
+    claims = claimed(round_, now.kept, spots, closed, speeds, empty, nodes, limits)
     holding = {**now.kept, **claims}
     if claims:
         nodes = hold_too(nodes, [job for job in round_.jobs if job.name in claims], claims)

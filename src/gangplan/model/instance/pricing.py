@@ -76,13 +76,12 @@ class Pricing:
         if who:
             held = np.array([float(placed.devices) for placed in places])
             self._restart[kept] = [job.restart_seconds for job in who]
-            self._lost[kept] = [lost_seconds(job, round_) for job in who]
+            self._lost[kept] = lost_seconds(who, round_)
             held = np.where(held > 0.0, held, self._size[kept])
             self._held[kept] = np.where(self._deadlines.doomed[kept], 0.0, held)
-            self._horizon[kept] = [
-                horizon_seconds(job, round_, placed.throughput)
-                for job, placed in zip(who, places, strict=True)
-            ]
+            self._horizon[kept] = horizon_seconds(
+                who, round_, np.array([placed.throughput for placed in places])
+            )
 
     def gains(
         self,
@@ -93,7 +92,7 @@ class Pricing:
     ) -> tuple[FloatArray, FloatArray, float]:
         """Gain (u) of every option and of KEEP over not running, and the value of running nothing."""
         wide = np.array([o.wider_than_preferred for o in shapes.options], dtype=np.bool_)[option]
-        price = np.array([self._price(o.devices_by_type) for o in shapes.options], dtype=np.float64)[option]
+        price = self._prices_of([o.devices_by_type for o in shapes.options])[option]
         leaving = (self._lost + self._restart) * self._held
         running = self._worth(
             option_class,
@@ -113,7 +112,7 @@ class Pricing:
             np.array([p.throughput for p in placed]),
             nothing,
             np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
-            np.array([self._price(self._held_by_type(p)) for p in placed], dtype=np.float64),
+            self._prices_of(map(self._held_by_type, placed)),
             np.zeros(len(kept)),
             self._runs,
         )
@@ -131,11 +130,20 @@ class Pricing:
         keep_gain[kept] = staying - idle[kept]
         return running - idle[option_class], keep_gain, float(idle.sum())
 
-    def _price(self, devices: Iterable[tuple[int, int]]) -> float:
-        """Price of ``(type, device parts)``, millionths of the currency for an hour; 0 without a weight."""
+    def _prices_of(self, devices: Iterable[Iterable[tuple[int, int]]]) -> FloatArray:
+        """Prices of some ``(type, device parts)`` each, millionths of the currency for an hour.
+
+        0 without a weight.
+        """
         if not self._policy.cost_weight:
-            return 0.0
-        return sum(self._prices[type_] * count for type_, count in devices) / self._nodes.parts
+            return np.zeros(len(list(devices)))
+        return np.array(
+            [
+                sum(self._prices[type_] * count for type_, count in each) / self._nodes.parts
+                for each in devices
+            ],
+            dtype=np.float64,
+        )
 
     def _held_by_type(self, placed: AsPlaced) -> Iterator[tuple[int, int]]:
         return ((int(self._nodes.type_of[node]), use[0]) for node, use in placed.use.items() if use[0])

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
-from gangplan.model.instance.left import counted_left
+from gangplan.model.instance.columns import column
+from gangplan.model.instance.left import all_left
+from gangplan.model.program import FloatArray
 
 
-def lost_seconds(job: Job, round_: Round) -> float:
-    """Running time that a stop loses: that of writing a checkpoint, or since the last one.
+def lost_seconds(jobs: Sequence[Job], round_: Round) -> FloatArray:
+    """Running time that a stop of each job loses: that of writing a checkpoint, or since the last one.
 
-    Unknown is the worst case.
+    Unknown is the worst case; who waits loses nothing.
     """
-    if job.running is None:
-        return 0.0
-    if job.checkpoint_seconds > 0.0:
-        return job.checkpoint_seconds
-    if job.running.checkpoint_age_seconds is not None:
-        return max(0.0, job.running.checkpoint_age_seconds)
-    for since in (job.running.started_at, job.submit_time):
-        if since is not None:
-            return max(0.0, round_.now - since)
-    return round_.horizon_seconds
+    found = np.zeros(len(jobs))
+    at = [i for i, job in enumerate(jobs) if job.running is not None]
+    mine = [jobs[i] for i in at]
+    last = np.maximum(0.0, column(mine, "running.checkpoint_age_seconds"))
+    since = column(mine, "running.started_at")
+    since = np.where(np.isnan(since), column(mine, "submit_time"), since)
+    last = np.where(np.isnan(last), np.maximum(0.0, round_.now - since), last)
+    last = np.where(np.isnan(last), round_.horizon_seconds, last)
+    written = column(mine, "checkpoint_seconds")
+    found[at] = np.where(written > 0.0, written, last)
+    return found
 
 
-def horizon_seconds(job: Job, round_: Round, throughput: float) -> float:
-    """H: expected time to the next change or the time left, whichever is less; at least one round.
+def horizon_seconds(jobs: Sequence[Job], round_: Round, throughput: FloatArray) -> FloatArray:
+    """H of each job: expected time to the next change or its time left, the lesser; at least one round.
 
     Work left that is unknown or 0 (done, yet still there) says nothing about the time left.
+
+    Args:
+        jobs: the jobs.
+        round_: the round.
+        throughput: of each, work units per second.
     """
-    left = round_.horizon_seconds
-    work = counted_left(job, round_.policy.fairness_quantile)
-    if work is not None and work > 0.0 and throughput > 0.0:
-        left = min(left, work / throughput)
-    return max(round_.round_seconds, left)
+    work = all_left(jobs, round_.policy.fairness_quantile)
+    left = np.full(len(jobs), round_.horizon_seconds)
+    known = (work > 0.0) & (throughput > 0.0)
+    with np.errstate(over="ignore"):
+        left[known] = np.minimum(left[known], work[known] / throughput[known])
+    found: FloatArray = np.maximum(round_.round_seconds, left)
+    return found

@@ -135,7 +135,7 @@ def job_numbers(instance: Instance) -> JobNumbers:
         fair_finish=np.clip(finish, length, 1e9),
         base=base / (float(np.median(base)) or 1.0) if count else base,
         size=np.array([size(job.component, round_.policy.reference_host) for job in jobs]),
-        lost=np.array([lost_seconds(j, round_) + j.restart_seconds if j.running else 0.0 for j in jobs]),
+        lost=lost_seconds(jobs, round_) + np.array([j.restart_seconds if j.running else 0.0 for j in jobs]),
         deadline=np.array([math.inf if j.deadline is None else j.deadline - round_.now for j in jobs]),
     )
 

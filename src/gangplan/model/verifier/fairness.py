@@ -46,8 +46,25 @@ def isolated_throughputs(
     """
     shares = [base / contending if contending else 0.0 for base in bases]
     found = [0.0] * len(components)
+    alone, groups, others = kept.once("device groups", tuple(components), lambda: _device_groups(components))
+    for i, with_devices in others:
+        share = {name: count * shares[i] for name, count in capacity.items()}
+        found[i] = _isolated(components[i], with_devices, share, throughput)
+    for packed in kept.once("packed", (throughput, groups), lambda: throughput.packed(groups)):
+        its = [alone[row] for row in packed.rows]
+        isolated = _isolated_alone(groups[packed.rows[0]], packed, [shares[i] for i in its], capacity)
+        for i, x in zip(its, isolated.tolist(), strict=True):
+            found[i] = x
+    return found
+
+
+def _device_groups(
+    components: Sequence[Component],
+) -> tuple[list[int], list[TaskGroup], list[tuple[int, tuple[TaskGroup, ...]]]]:
+    """Jobs in which one group has all the devices, that group of each, and the others with such groups."""
     alone: list[int] = []
     groups: list[TaskGroup] = []
+    others: list[tuple[int, tuple[TaskGroup, ...]]] = []
     for i, component in enumerate(components):
         with_devices = component.task_groups
         if len(with_devices) > 1 or not with_devices[0].devices_per_task:
@@ -56,14 +73,8 @@ def isolated_throughputs(
             alone.append(i)
             groups.append(with_devices[0])
         else:
-            share = {name: count * shares[i] for name, count in capacity.items()}
-            found[i] = _isolated(component, with_devices, share, throughput)
-    for packed in kept.once("packed", (throughput, *groups), lambda: throughput.packed(groups)):
-        its = [alone[row] for row in packed.rows]
-        isolated = _isolated_alone(groups[packed.rows[0]], packed, [shares[i] for i in its], capacity)
-        for i, x in zip(its, isolated.tolist(), strict=True):
-            found[i] = x
-    return found
+            others.append((i, with_devices))
+    return alone, groups, others
 
 
 def _isolated(
