@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import compress
 from operator import is_not
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.domain.job import Job, Running, TaskPlacement
@@ -25,6 +26,7 @@ _READ_IN_MEMORY = 32_768
 """Actions in flight of all sessions together that are not read anew each round."""
 
 
+_Named = TypeVar("_Named", Job, Node)
 _Device = tuple[str, int]
 """A device as node and index."""
 _Devices = tuple[tuple[_Device, bool], ...]
@@ -45,8 +47,7 @@ class _Last(NamedTuple):
     """A round with what was in flight.
 
     Attributes:
-        told: every job, by name, as the caller told it.
-        nodes: by name.
+        told: the round as the caller told it; None: there was none.
         entries: what was in flight, in order.
         blocked: whether each waited for others.
         touched: by name of every job that ran or had an entry: devices that it held or was to hold.
@@ -54,8 +55,7 @@ class _Last(NamedTuple):
         after: by name: jobs that are otherwise than they were told.
     """
 
-    told: Mapping[str, Job]
-    nodes: Mapping[str, Node]
+    told: Round | None
     entries: Sequence[InFlight]
     blocked: Sequence[bool]
     touched: Mapping[str, tuple[_Device, ...]]
@@ -63,7 +63,7 @@ class _Last(NamedTuple):
     after: Mapping[str, Job]
 
 
-_NEVER = _Last({}, {}, (), (), {}, {}, {})
+_NEVER = _Last(None, (), (), {}, {}, {})
 
 
 class Overlay:
@@ -98,21 +98,13 @@ def under_way(round_: Round, record: Record, overlay: Overlay | None = None) -> 
     if not entries:
         overlay.last = _NEVER
         return round_
-    told = {job.name: job for job in round_.jobs}
     running = [job for job in round_.jobs if job.running is not None]
     still = pending(entries) if any(entry.depends_on for entry in entries) else frozenset()
     touched = dict(zip([job.name for job in running], overlay.held.each("held", running, _held), strict=True))
     for entry, wanted in zip(entries, overlay.held.each("wanted", entries, _wanted), strict=True):
         touched[entry.job] = touched.get(entry.job, ()) + wanted
-    here = _Last(
-        told,
-        {node.name: node for node in round_.cluster.nodes},
-        entries,
-        [bool(entry.depends_on) and waits(entry, still, record.settled) for entry in entries],
-        touched,
-        {},
-        {},
-    )
+    blocked = [bool(entry.depends_on) and waits(entry, still, record.settled) for entry in entries]
+    here = _Last(round_, entries, blocked, touched, {}, {})
     last = overlay.last
     anew = _anew(last, here)
     made, after = _settled(here, last, anew)
@@ -130,22 +122,24 @@ def _anew(last: _Last, here: _Last) -> Collection[str]:
     Those for which anything is other than it was, and whoever holds or is to hold one of their devices, and
     so on: what counts of an action hangs on nothing else.
     """
-    before = {id(entry): blocked for entry, blocked in zip(last.entries, last.blocked, strict=True)}
-    now = {id(entry) for entry in here.entries}
-    common = [entry for entry in here.entries if id(entry) in before]
+    told, before = here.told, last.told
+    assert told is not None
+    if before is None:
+        return {job.name for job in told.jobs}
+    found = _other(before.jobs, told.jobs)
+    blocked = {id(entry): blocked for entry, blocked in zip(last.entries, last.blocked, strict=True)}
+    now = set(map(id, here.entries))
+    common = [entry for entry in here.entries if id(entry) in blocked]
     if any(map(is_not, [entry for entry in last.entries if id(entry) in now], common)):
-        return here.told.keys() | last.told.keys()  # in another order
-    found = {name for name, job in here.told.items() if last.told.get(name) is not job}
-    found |= last.told.keys() - here.told.keys()
+        return {job.name for job in (*told.jobs, *before.jobs)}  # in another order
     found.update(
         entry.job
-        for entry, blocked in zip(here.entries, here.blocked, strict=True)
-        if before.get(id(entry)) is not blocked
+        for entry, waits_now in zip(here.entries, here.blocked, strict=True)
+        if blocked.get(id(entry)) is not waits_now
     )
     found.update(entry.job for entry in last.entries if id(entry) not in now)
-    nodes = {name for name, node in here.nodes.items() if last.nodes.get(name) is not node}
-    nodes |= last.nodes.keys() - here.nodes.keys()
-    if nodes:
+    if told.cluster is not before.cluster:
+        nodes = _other(before.cluster.nodes, told.cluster.nodes)
         found.update(
             name for name, devices in here.touched.items() if any(node in nodes for node, _ in devices)
         )
@@ -164,9 +158,21 @@ def _anew(last: _Last, here: _Last) -> Collection[str]:
     return found
 
 
+def _other(before: Sequence[_Named], now: Sequence[_Named]) -> set[str]:
+    """Names of those that are not the same objects any more, or only now, or gone."""
+    if len(before) == len(now):  # most stand where they stood
+        moved = list(map(is_not, before, now))
+        before, now = list(compress(before, moved)), list(compress(now, moved))
+    known = {one.name: one for one in before}
+    here = {one.name: one for one in now}
+    return (known.keys() ^ here.keys()) | {name for name, one in here.items() if known.get(name) is not one}
+
+
 def _settled(here: _Last, last: _Last, anew: Collection[str]) -> tuple[dict[int, _UnderWay], dict[str, Job]]:
     """What is under way of the jobs ``anew``, by id of the entry; and those that are otherwise than told."""
-    jobs = {name: here.told[name] for name in anew if name in here.told}
+    assert here.told is not None
+    jobs = {job.name: job for job in here.told.jobs if job.name in anew}
+    nodes = {node.name: node for node in here.told.cluster.nodes}
     running = [job for job in jobs.values() if job.running is not None]
     holders = _Holders(running, map(_devices, running))
     made: dict[int, _UnderWay] = {}
@@ -174,12 +180,12 @@ def _settled(here: _Last, last: _Last, anew: Collection[str]) -> tuple[dict[int,
     for entry, blocked in zip(here.entries, here.blocked, strict=True):
         job = jobs.get(entry.job)
         if job is None:
-            continue
+            continue  # it is as it was, or there is none
         each = made[id(entry)] = _made(last.made.get(id(entry)), job, entry, blocked=blocked)
         if each.after is None:
             continue
         if each.after.running is not job.running and not (
-            _has_devices(each.after, here.nodes) and holders.free(each.after, each.devices)
+            _has_devices(each.after, nodes) and holders.free(each.after, each.devices)
         ):
             continue
         holders.move(job, each.devices)

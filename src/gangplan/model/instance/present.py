@@ -39,11 +39,19 @@ def present(round_: Round, before: Kept | None = None) -> Present:
         before: the model's own of an earlier round; None: nothing.
     """
     before = before or Kept()
-    nodes = {node.name: node for node in round_.cluster.nodes}
+    nodes, only_count = before.once("nodes", (round_.cluster,), lambda: _nodes(round_))
     drained = frozenset(
-        name for name, node in nodes.items() if node.drain_time is not None and node.drain_time <= round_.now
+        [
+            node.name
+            for node in round_.cluster.nodes
+            if node.drain_time is not None and node.drain_time <= round_.now
+        ]
     )
-    sound = frozenset(name for name, node in nodes.items() if _is_sound(node, drained))
+    sound = before.once(
+        "sound",
+        (round_.cluster, drained),
+        lambda: frozenset(name for name, node in nodes.items() if _is_sound(node, drained)),
+    )
     forced: dict[str, ForcedReason] = {}
     kept: dict[str, Job] = {}
     running = [job for job in round_.jobs if job.running is not None]
@@ -63,13 +71,19 @@ def present(round_: Round, before: Kept | None = None) -> Present:
             kept[job.name] = job
         else:
             forced[job.name] = reason
-    for name in _overcounted(kept, nodes):
+    for name in _overcounted(kept, nodes) if only_count else ():
         forced[name] = ForcedReason.DEVICE_UNHEALTHY
         del kept[name]
     return Present(
         kept={name: job.running.placements for name, job in kept.items() if job.running is not None},
         forced=forced,
     )
+
+
+def _nodes(round_: Round) -> tuple[dict[str, Node], bool]:
+    """Nodes by name, and whether devices of some only count."""
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    return nodes, any(node.device_reporting is DeviceReporting.COUNT_ONLY for node in nodes.values())
 
 
 def _nodes_of(job: Job) -> list[str]:
@@ -164,8 +178,6 @@ def _as_asked(placement: TaskPlacement, group: TaskGroup, node: Node) -> bool:
 
 def _overcounted(kept: Mapping[str, Job], nodes: Mapping[str, Node]) -> list[str]:
     """Jobs that must leave COUNT_ONLY nodes that lost devices: of all, the last started goes first."""
-    if all(node.device_reporting is not DeviceReporting.COUNT_ONLY for node in nodes.values()):
-        return []
     held: dict[str, int] = defaultdict(int)
     share: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for job in kept.values():

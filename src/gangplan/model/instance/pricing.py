@@ -112,7 +112,7 @@ class Pricing:
             np.array([p.throughput for p in placed]),
             nothing,
             np.array([p.wider_than_preferred for p in placed], dtype=np.bool_),
-            self._prices_of(map(self._held_by_type, placed)),
+            self._prices_of([self._held_by_type(p) for p in placed]) if self._policy.cost_weight else nothing,
             np.zeros(len(kept)),
             self._runs,
         )
@@ -130,13 +130,13 @@ class Pricing:
         keep_gain[kept] = staying - idle[kept]
         return running - idle[option_class], keep_gain, float(idle.sum())
 
-    def _prices_of(self, devices: Iterable[Iterable[tuple[int, int]]]) -> FloatArray:
+    def _prices_of(self, devices: Sequence[Iterable[tuple[int, int]]]) -> FloatArray:
         """Prices of some ``(type, device parts)`` each, millionths of the currency for an hour.
 
         0 without a weight.
         """
         if not self._policy.cost_weight:
-            return np.zeros(len(list(devices)))
+            return np.zeros(len(devices))
         return np.array(
             [
                 sum(self._prices[type_] * count for type_, count in each) / self._nodes.parts

@@ -19,8 +19,10 @@ from gangplan.model.program import FloatArray, IntArray
 
 def base_weights(round_: Round, jobs: Sequence[Job]) -> FloatArray:
     """Base weights, shape (jobs,): the job's own weight times its priority's."""
-    by_priority = round_.policy.priority_weights
-    by_class = [by_priority.get(priority, 1.0) for priority in map(attrgetter("priority"), jobs)]
+    priorities = list(map(attrgetter("priority"), jobs))
+    given = round_.policy.priority_weights
+    by_priority = {priority: given.get(priority, 1.0) for priority in set(priorities)}
+    by_class = [by_priority[priority] for priority in priorities]
     return column(jobs, "weight") * np.array(by_class, dtype=np.float64)
 
 

@@ -203,7 +203,13 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
     throughput.forget(_GROUPS_A_JOB * len(round_.jobs) + _GROUPS)
     policy = round_.policy
 
-    bases = {job.name: job.weight * policy.priority_weights.get(job.priority, 1.0) for job in round_.jobs}
+    weighed = kept.each(
+        "base",
+        round_.jobs,
+        lambda job: job.weight * policy.priority_weights.get(job.priority, 1.0),
+        beside=(policy,),
+    )
+    bases = dict(zip([job.name for job in round_.jobs], weighed, strict=True))
     gates = {**run_limits(round_, throughput), **closed_gates(round_)}
     promises = promises_in_force(round_)
     dues: list[Due] = []
@@ -347,10 +353,8 @@ def _plain_weights(
         policy.fairness_forms != {FairnessForm.WEIGHTS: 1.0}
         or any(queue.service_received is not None for queue in round_.queues)
         or any(
-            job.work_left is None
-            and job.left_quantiles is None
-            and job.service_received_device_seconds is not None
-            for job in round_.jobs
+            job.left_quantiles is None and job.service_received_device_seconds is not None
+            for job in [job for job in round_.jobs if job.work_left is None]
         )
     ):
         return None

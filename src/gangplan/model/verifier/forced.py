@@ -61,7 +61,8 @@ def forced_reasons(round_: Round, kept: Kept | None = None) -> dict[str, ForcedR
             reasons[job.name] = reason
         elif is_idle(job, round_.now):
             reasons[job.name] = ForcedReason.IDLE
-    reasons.update(_losers(round_, nodes, reasons))
+    if kept.once("count only", (round_.cluster,), lambda: _some_only_count(round_)):
+        reasons.update(_losers(round_, nodes, reasons))
     return reasons
 
 
@@ -132,6 +133,10 @@ def _broken(job: Job, groups: Mapping[str, TaskGroup], nodes: Mapping[str, Node]
         ):
             return True
     return any(counts[group.name] not in group.allowed_counts for group in groups.values())
+
+
+def _some_only_count(round_: Round) -> bool:
+    return any(node.device_reporting is DeviceReporting.COUNT_ONLY for node in round_.cluster.nodes)
 
 
 def _losers(

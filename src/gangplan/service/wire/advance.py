@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from gangplan.domain.cluster import Node
-from gangplan.domain.job import Job
+from gangplan.domain.job import OPEN, Job
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.service.wire.fields import Fields
@@ -19,6 +20,8 @@ from gangplan.service.wire.known import Known
 from gangplan.service.wire.read_cluster import read_cluster
 from gangplan.service.wire.read_job import read_jobs
 from gangplan.v1 import cluster_pb2, job_pb2
+
+_name = attrgetter("name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,6 @@ def advance(round_: Round, change: SmallChange) -> Round | None:
     """
     fields = Fields()
     nodes = {node.name: node for node in round_.cluster.nodes}
-    jobs = {job.name: job for job in round_.jobs}
     types = frozenset(type_.name for type_ in round_.accelerators)
     if change.nodes is not None:
         read = read_cluster(change.nodes, "", types, fields).nodes
@@ -64,12 +66,10 @@ def advance(round_: Round, change: SmallChange) -> Round | None:
         nodes |= {node.name: node for node in read}
     for name in change.removed_nodes:
         del nodes[name]
-    for name in change.removed_jobs:
-        del jobs[name]
-    changed = [job.name for job in change.jobs]
-    changed += [name for alike in change.job_classes for name in alike.names]
-    for name in changed:
-        jobs.pop(name, None)
+    changed = {job.name for job in change.jobs}
+    changed.update(name for alike in change.job_classes for name in alike.names)
+    gone = changed.union(change.removed_jobs)
+    others = [job for job in round_.jobs if job.name not in gone]
     known = Known(
         types,
         frozenset((CLUSTER, NODE, *round_.cluster.topology.levels)),
@@ -77,19 +77,19 @@ def advance(round_: Round, change: SmallChange) -> Round | None:
         frozenset(profile.name for profile in round_.profiles),
         nodes,
     )
-    if _share_devices(change.jobs, jobs.values()):
+    if _share_devices(change.jobs, others):
         return None
-    before = {job.name: job for job in round_.jobs} if changed else {}
-    for job in read_jobs(change.jobs, change.job_classes, "", known, fields):
-        jobs[job.name] = _as_before(job, before.get(job.name))
+    before = {job.name: job for job in round_.jobs if job.name in changed}
+    told = read_jobs(change.jobs, change.job_classes, "", known, fields)
+    jobs = [*others, *(_as_before(job, before.get(job.name)) for job in told)]
     if fields.invalid or fields.unsupported or not nodes:
         return None
-    if any(job.gate.after_jobs for job in jobs.values()):
+    if any(job.gate.after_jobs for job in [job for job in jobs if job.gate is not OPEN]):
         return None
     cluster = round_.cluster  # the same object while no node is touched: what was made from it still holds
     if change.nodes is not None or change.removed_nodes:
         cluster = replace(cluster, nodes=tuple(sorted(nodes.values(), key=_name)))
-    return replace(round_, cluster=cluster, jobs=tuple(sorted(jobs.values(), key=_name)))
+    return replace(round_, cluster=cluster, jobs=tuple(sorted(jobs, key=_name)))
 
 
 def _as_before(job: Job, before: Job | None) -> Job:
@@ -97,10 +97,6 @@ def _as_before(job: Job, before: Job | None) -> Job:
     if before is None or job.component is before.component or job.component != before.component:
         return job
     return replace(job, component=before.component)
-
-
-def _name(named: Node | Job) -> str:
-    return named.name
 
 
 def _touches_running(read: Iterable[Node], nodes: dict[str, Node], jobs: Iterable[Job]) -> bool:
