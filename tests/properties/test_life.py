@@ -1,8 +1,8 @@
 """A life of rounds: jobs come, end and change weight, nodes fail, plans are applied; then nothing moves.
 
 Legality is judged by the verifier on every plan (P6), claims are handed on while a plan is under way (P8),
-promises are kept while their nodes are up (P17), and after all that five more rounds with the clock frozen
-disrupt nobody (P7).
+promises are kept while their nodes are up (P17), what one queue is guaranteed is met as far as can be, by
+proof (P16), and after all that five more rounds with the clock frozen disrupt nobody (P7).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from gangplan.domain.cluster import NodeHealth
 from gangplan.domain.plan import ActionKind, RoundResult
 from gangplan.domain.policy import Policy
+from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.apply import apply, begin
@@ -48,8 +49,10 @@ class Life(RuleBasedStateMachine):
             promise_after_seconds=2 * LENGTH,
             longest_run_seconds=4 * LENGTH,
         )
+        queues = (Queue("owed", device_guarantee=4), Queue("others"))
+        types = {"H": 1.0, "A": 0.5}
         self.round: Round = round_of(
-            nodes, [], types={"H": 1.0, "A": 0.5}, now=1e6, round_seconds=LENGTH, policy=policy
+            nodes, [], types=types, now=1e6, round_seconds=LENGTH, policy=policy, queues=queues
         )
         self.number = 0
         self.failed: set[str] = set()
@@ -60,10 +63,11 @@ class Life(RuleBasedStateMachine):
         weight=st.sampled_from((0.5, 1.0, 3.0)),
         notice=st.sampled_from((0.0, 60.0)),
         restart=st.sampled_from((0.0, 30.0)),
+        queue=st.sampled_from((None, "others", "owed")),
     )
-    def submit(self, gpus: int, weight: float, notice: float, restart: float) -> None:
+    def submit(self, gpus: int, weight: float, notice: float, restart: float, queue: str | None) -> None:
         if len(self.round.jobs) < 7:
-            fields = {"checkpoint_seconds": notice, "restart_seconds": restart}
+            fields = {"checkpoint_seconds": notice, "restart_seconds": restart, "queue": queue}
             new = job(f"j{self.number}", gpus=gpus, weight=weight, submit_time=self.round.now, **fields)
             self.number += 1
             self.round = replace(self.round, jobs=(*self.round.jobs, new))
@@ -95,6 +99,11 @@ class Life(RuleBasedStateMachine):
         """Plan and apply; or see the plan under way first, and what becomes of its claims and promises."""
         result = planned(self.round)
         assert verify(self.round, result.plan).violations == ()
+        held = {a.job: sum(len(p.devices) for p in a.placements) for a in result.plan.actions}
+        owed = sum(held.get(job.name, 0) for job in self.round.jobs if job.queue == "owed")
+        quality = result.quality.guarantees
+        assert quality.value == min(4, owed)
+        assert quality.bound - quality.value <= 1e-6 * max(1.0, quality.bound)
         if in_flight:
             under_way = begin(self.round, result.plan)
             again = {a.job: a for a in planned(under_way).plan.actions}
