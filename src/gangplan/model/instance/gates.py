@@ -21,7 +21,7 @@ def gated(jobs: Iterable[Job], now: float) -> frozenset[str]:
         now: seconds since the epoch.
     """
     jobs = list(jobs)
-    idle = frozenset(job.name for job in jobs if job.interactive is not None and idle_too_long(job, now))
+    idle = frozenset([job.name for job in jobs if job.interactive is not None and idle_too_long(job, now)])
     closed = [job for job in jobs if job.gate is not OPEN]
     if not closed:
         return idle

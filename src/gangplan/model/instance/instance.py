@@ -84,6 +84,7 @@ class JobClass:
 
 
 _job_class = twin_maker(JobClass)
+_NOTHING: Mapping[int, Vector] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,7 +256,12 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sort_blocks({d.block for o in shapes.options for d in o.demands})
-    pools = build_pools(nodes, kinds.labels, np.zeros(len(nodes.nodes), dtype=np.bool_))
+    capacity = kept.alike("capacity", nodes.capacity, np.array_equal)
+    pools = kept.once(
+        "pools",
+        (empty, capacity, kinds.labels),
+        lambda: build_pools(nodes, kinds.labels, np.zeros(len(nodes.nodes), dtype=np.bool_)),
+    )
     fits = block_pools(blocks, pools, nodes, kinds.groups)
     rooted = _rooted(jobs, classes, now_placed)
     split = _split_nodes(nodes, blocks, pools, fits, shapes.options, len(option), rooted)
@@ -268,7 +274,9 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     queue = column(classes, "queue").astype(np.int64)
     keeps = flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names))
     stayers = np.fromiter(now_placed, dtype=np.int64, count=len(now_placed))
-    keep_use = tuple(now_placed[c].use if c in now_placed else {} for c in range(len(classes)))
+    keep_use: list[Mapping[int, Vector]] = [_NOTHING] * len(classes)
+    for c, there in now_placed.items():
+        keep_use[c] = there.use
     return Instance(
         round=asked,
         jobs=jobs,
@@ -295,7 +303,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         throughput=shapes.throughput[entries],
         gain=gain,
         keep_gain=keep_gain,
-        keep_use=keep_use,
+        keep_use=tuple(keep_use),
         keeps=keeps,
         offset=offset,
         blocks=blocks,
@@ -355,18 +363,15 @@ def _members(
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     running = map(attrgetter("running"), jobs)
     waiting = [j for j, now in enumerate(running) if now is None and j not in placements]
-    keys: list[object] = list(range(len(jobs)))
+    grouped: defaultdict[object, list[int]] = defaultdict(list)
     for j, common in zip(waiting, _alike(round_, jobs, waiting, shapes, weights, closed), strict=True):
-        keys[j] = common
-    grouped: dict[object, list[int]] = {}
-    for j, key in enumerate(keys):
-        members = grouped.setdefault(key, [j])
-        if members[-1] != j:
-            members.append(j)
-    for members in grouped.values():
+        grouped[common].append(j)
+    alone = set(range(len(jobs))).difference(waiting)
+    found = sorted([*([j] for j in alone), *grouped.values()])
+    for members in found:
         if len(members) > 1:
             members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
-    return list(grouped.values())
+    return found
 
 
 def _alike(

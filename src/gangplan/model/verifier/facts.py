@@ -330,7 +330,7 @@ def _fairness(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Clipped rho and x_iso of every job; one that may not start does not contend, and its rho is 1."""
     components = [job.component for job in round_.jobs]
-    contending = math.fsum(base for name, base in bases.items() if name not in absent)
+    contending = math.fsum([base for name, base in bases.items() if name not in absent])
     alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput, kept)
     isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
     probability = round_.policy.fairness_quantile

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from gangplan.domain.plan import (
+    ActionKind,
     Claim,
     Counterfactual,
     Notice,
@@ -15,6 +17,7 @@ from gangplan.domain.plan import (
     Stage,
     TierQuality,
     Verdict,
+    VerdictKind,
     gaps,
 )
 from gangplan.service.wire.enums import numbers
@@ -23,6 +26,13 @@ from gangplan.service.wire.write_job import write_placements
 from gangplan.service.wire.write_outlook import write_outlook, write_reservation
 from gangplan.service.wire.write_parameters import PIPELINE_NUMBERS
 from gangplan.v1 import plan_pb2, quality_pb2, round_pb2, verdict_pb2
+
+_ACTION_KINDS: Mapping[ActionKind, Any] = MappingProxyType(
+    {kind: numbers(plan_pb2.ActionKind.DESCRIPTOR)[kind.name] for kind in ActionKind}
+)
+_VERDICT_KINDS: Mapping[VerdictKind, Any] = MappingProxyType(
+    {kind: numbers(verdict_pb2.VerdictKind.DESCRIPTOR)[kind.name] for kind in VerdictKind}
+)
 
 
 def write_result(result: RoundResult, request_id: str = "", version: str = "") -> round_pb2.PlanRoundResponse:
@@ -84,14 +94,14 @@ def write_plan(plan: Plan) -> plan_pb2.Plan:
 
 def _add_actions(plan: Plan, message: plan_pb2.Plan) -> None:
     """Make the actions where they belong: a message that is put into another is copied."""
-    kinds, reasons = numbers(plan_pb2.ActionKind.DESCRIPTOR), numbers(plan_pb2.ForcedReason.DESCRIPTOR)
+    reasons = numbers(plan_pb2.ForcedReason.DESCRIPTOR)
     for action in plan.actions:
         written = message.actions.add(
             action_id=action.id,
             job=action.job,
             scope=action.scope,
             throughput=action.throughput,
-            kind=kinds[action.kind.name],
+            kind=_ACTION_KINDS[action.kind],
         )
         write_placements(action.placements, written.placements)
         if action.depends_on:
@@ -131,11 +141,10 @@ def write_verdict(verdict: Verdict) -> verdict_pb2.Verdict:
 
 
 def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundResponse) -> None:
-    kinds = numbers(verdict_pb2.VerdictKind.DESCRIPTOR)
     for verdict in verdicts:
         written = message.verdicts.add(
             job=verdict.job,
-            kind=kinds[verdict.kind.name],
+            kind=_VERDICT_KINDS[verdict.kind],
             code=verdict.code,
             message=verdict.message,
             resource=verdict.resource,
@@ -147,7 +156,8 @@ def _add_verdicts(verdicts: Iterable[Verdict], message: round_pb2.PlanRoundRespo
             write_seconds(verdict.earliest_start, written.earliest_start)
         if verdict.latest_start is not None:
             write_seconds(verdict.latest_start, written.latest_start)
-        written.conflict_set.extend(verdict.conflict_set)
+        if verdict.conflict_set:
+            written.conflict_set.extend(verdict.conflict_set)
         for change in verdict.counterfactuals:
             written.counterfactuals.add(**{name: getattr(change, name) for name in Counterfactual.__slots__})
 
