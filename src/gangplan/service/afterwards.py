@@ -11,7 +11,10 @@ from __future__ import annotations
 
 _FEWEST_JOBS = 500
 """Smaller rounds tell nothing of larger ones."""
-_MEMORY = 0.8  # share of the past where it took less this time
+_MEMORY = 0.9
+"""Share of the past where it took less this time. Played on 155 answers of a crowded machine with budgets
+five times as long, 11 are more than 100 ms late with nothing learned, 4 with .8, 3 with .9, 1 with .95, and
+62, 85 and 106 ms more are kept from a plan in the mean."""
 
 
 class Afterwards:

@@ -7,6 +7,14 @@ otherwise, and then the replay says so, is what else depended on the clock and i
 the walk to the prices when it was hurried; how finely the look-ahead divided its time, and whether it had
 any; what a solver had found when its time was up; what branching, promises and other proposers had no time
 for.
+
+Counts instead of the clock would not make it exact. An answer's statistics hold the evaluations of the prices
+and of branching, the candidates and the programmes, and a walk that ends at the same evaluation has the same
+prices. But a solver that time cuts off stops within a node or a heuristic, where no limit of nodes or
+iterations stops it: what it gave would have to be kept, a value for each column of each programme. And some
+fifty places of the engine ask, in more than one thread, whether there is time for one thing more, partly by
+how long the last one took: each answer would have to be kept in the order of its thread, but for those of who
+only waits for another thread, which are more or fewer every time.
 """
 
 from __future__ import annotations
