@@ -80,6 +80,38 @@ def test_who_is_held_ends_before_the_bundle_breaks_even() -> None:
     assert poor(holding.judge, holding.best, holding.floor) == []
 
 
+def test_who_makes_room_only_for_one_that_ends_is_held() -> None:
+    """Gang and mover take the node of large, brief that of mover. Brief is done in a round, too soon for the
+    restart of large; without brief nobody needs the place of mover.
+    """
+    dear = {"checkpoint_age": 0.0, "restart_seconds": 6 * ROUND, "weight": 0.2}
+    large = job("large", group(count=1, gpus=8), running=at("a", range(8), tasks=1), **dear)
+    two = group(count=1, gpus=2)
+    mover = job("mover", two, running=at("c", range(2), tasks=1), checkpoint_age=0.0, restart_seconds=0.0)
+    gang = job("gang", group(count=1, gpus=6), weight=4.0)
+    brief = job("brief", two, weight=2.0, work_left=2 * ROUND)
+    holding, _, _ = begun(round_of([node("a", "H", 8), node("c", "H", 2)], [large, mover, gang, brief]))
+    judge, instance = holding.judge, holding.judge.instance
+
+    def place(name: str, at_node: int) -> tuple[int, Placed]:
+        j = instance.job_index[name]
+        return j, Placed(instance.classes[int(instance.class_of_job[j])].start, ((at_node, (1,)),))
+
+    placed = dict([place("gang", 0), place("mover", 0), place("brief", 1)])
+    candidate = judge.consider("exchange", Assignment(frozenset(), placed))
+    assert candidate is not None, judge.rejected
+    (bundle,) = bundles(judge, candidate, holding.floor)
+    weighed = weigh(judge, candidate, holding.floor, jobs_of(bundle))
+    assert jobs_of(bundle) == {"large", "mover", "gang", "brief"}
+    assert not weighed.pays
+    assert weighed.horizon == ROUND
+    fresh = Holding(judge, holding.floor)
+    assert not fresh.look(candidate)
+    assert fresh.classes == {int(instance.class_of_job[instance.job_index["mover"]])}
+    assert fresh.knows(Assignment(frozenset(), placed))
+    assert not fresh.knows(holding.floor.assignment)
+
+
 def test_a_start_that_is_soon_done_does_not_shorten_what_others_gain() -> None:
     """lasting and short take victim's node; without short, lasting would still need victim's place."""
     victim = job(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gangplan.domain.round import Round
 from gangplan.engine import steps
+from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
 from gangplan.engine.steps import BACKENDS, LADDERS, Integrality, Ladder, Step, Steps, ladder, read_steps
@@ -63,6 +64,17 @@ def test_a_request_overrides_a_row_field_by_field(options: int) -> None:
         enough=1.0,
         steps=(Step(50, 0.5, Integrality.LARGE), Step(math.inf, 1.0)),
     )
+
+
+@pytest.mark.parametrize("row", LADDERS, ids=lambda row: f"up to {row.options} options")
+def test_where_time_is_short_branching_is_all_there_is(row: Ladder) -> None:
+    short = mock.Mock(spec=Budget, elapsed=1.0, remaining=0.9 * row.patience)
+    long = mock.Mock(spec=Budget, elapsed=1.0, remaining=row.patience)
+    hastened = replace(row, fruitless=steps.MOST_FRUITLESS, branching_share=1.0) if row.patience else row
+    assert row.hastened(short, Steps()) == hastened
+    assert row.hastened(long, Steps()) == row
+    assert row.hastened(Budget(), Steps()) == row
+    assert row.hastened(short, Steps(sift=0.1)) == row
 
 
 @pytest.mark.parametrize(

@@ -15,18 +15,23 @@ from gangplan.model.prices.branching import Branching
 from gangplan.model.prices.lagrangian import PriceSearch
 
 _PROGRESS = 2e-5
+_ROUNDING = 1e-12
+"""The same plan's worth, added up in another order, may be more by this share."""
 
 
 def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding) -> int:
     """Branch while that brings a better plan or a clearly lower bound; the searches made.
 
-    Bounds are those of all plans; the plans keep who is held.
+    Bounds are those of all plans; the plans keep who is held. Where nothing follows, and there is a plan to
+    fall back on in which all pays, less time is kept back.
     """
     assert judge.best is not None
     branching = Branching(search)
     end = judge.budget
     if end.limited:
-        end = end.less(max((1.0 - how.branching_share) * end.remaining, judge.reserve_seconds))
+        last = how.branching_share >= 1.0 and holding.best is not holding.floor
+        kept_back = judge.least_reserve_seconds if last else judge.reserve_seconds
+        end = end.less(max((1.0 - how.branching_share) * end.remaining, kept_back))
 
     def stop() -> bool:
         return judge.hurried or end.exhausted
@@ -44,7 +49,8 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding) -> 
                 continue
             with judge.budget.phase("branch"):
                 assignment = price_greedy(judge.instance, holding.prices(child.prices()))
-            if worth(judge.instance, assignment) > holding.best.value:
+            gain = worth(judge.instance, assignment) - holding.best.value
+            if gain > _ROUNDING * abs(holding.best.value) and not holding.knows(assignment):
                 candidate = holding.consider("branch", assignment)
                 plan_around(holding, child, candidate, name="branch")
         judge.lower(max(branching.bound, judge.best.value))

@@ -72,7 +72,7 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder, hol
         return Exact(None, TerminationLimit.NONE, "", None)
     if judge.cancelled:
         return Exact(None, TerminationLimit.CANCELLED, "the round was cancelled", None)
-    if judge.hurried:
+    if judge.hurried or judge.budget.remaining <= judge.reserve_seconds:
         return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
     with judge.budget.phase("formulate"):
         layout = build_layout(judge.instance)

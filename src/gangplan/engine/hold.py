@@ -4,8 +4,8 @@ A bundle is judged over the shortest horizon of its members (decision 13): one j
 but one, moved to make room, and nothing in it pays, however much a large gang gains by it for days. The
 programme cannot see that, since it spreads every cost over the job's own horizon. So candidates are looked at
 as they come. A few disruptions that do not pay are taken back at once. Where most of them would pay if only
-their bundle lasted longer, those of its running jobs that end before are held where they are, and whatever is
-planned next is planned around them.
+their bundle lasted longer, those of its running jobs that end before are held where they are, with those that
+make room only for who ends before, and whatever is planned next is planned around them.
 
 Measured on ``XL/steady/85/seed2``: a bundle of 214 disruptions and 972 starts, which did not pay for two of
 them; with these two held the prices' plan is worth .003 % less, and all of it pays.
@@ -13,10 +13,12 @@ them; with these two held the prices' plan is worth .003 % less, and all of it p
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from gangplan.domain.plan import Action
 from gangplan.engine.bundles import Bundle, Weighed, is_chosen, poor
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.take_back import disruptions, take_back
@@ -25,6 +27,8 @@ from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.branching import staying
 from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.model.prices.prices import Prices
+from gangplan.model.verifier.left import left_at
+from gangplan.model.verifier.outcome import Status
 
 _PASSES = 4
 _STEPS = 80
@@ -50,6 +54,7 @@ class Holding:
     floor: Candidate
     classes: set[int] = field(default_factory=set)
     best: Candidate = field(init=False)
+    _poor: list[Candidate] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.best = self.floor
@@ -58,6 +63,10 @@ class Holding:
     def needed(self) -> bool:
         """Whether the best plan of all has a bundle that does not pay."""
         return self.judge.best is not self.best
+
+    def knows(self, assignment: Assignment) -> bool:
+        """Whether it was looked at already, and does not pay."""
+        return any(assignment == candidate.assignment for candidate in self._poor)
 
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Have a plan judged, and look at its bundles where it could be the best."""
@@ -73,12 +82,15 @@ class Holding:
         """
         if candidate.value <= self.best.value:
             return True
+        if candidate in self._poor:
+            return False
         found = poor(self.judge, candidate, self.floor)
         if found:
             vain = sum(is_chosen(action) for bundle, _ in found for action in bundle)
             if vain > _MINOR * disruptions(candidate):
                 for bundle, weighed in found:
-                    self.classes |= self._short(bundle, weighed)
+                    self.classes |= self._short(candidate, bundle, weighed)
+                self._poor.append(candidate)
                 return False
             if self.judge.hurried:
                 return False
@@ -87,17 +99,20 @@ class Holding:
             self.best = candidate
         return True
 
-    def _short(self, bundle: Bundle, weighed: Weighed) -> set[int]:
-        """Classes of the running jobs of ``bundle`` without which it may pay."""
+    def _short(self, candidate: Candidate, bundle: Bundle, weighed: Weighed) -> set[int]:
+        """Classes of the running jobs of ``bundle`` without which it may pay.
+
+        Those that are done soon, and those in whose place all are done soon.
+        """
         instance = self.judge.instance
-        ends = sorted(
+        ends = [
             (
-                self.judge.facts.jobs[action.job].horizon,
+                min(self.judge.facts.jobs[action.job].horizon, self._served_until(candidate, action)),
                 int(instance.class_of_job[instance.job_index[action.job]]),
             )
             for action in bundle
             if is_chosen(action)
-        )
+        ]
         length = instance.round.round_seconds
         enough = np.inf
         if weighed.earned > 0.0:
@@ -105,6 +120,18 @@ class Holding:
         if enough >= instance.round.horizon_seconds:  # however long it lasts, it does not pay
             return set()
         return {c for horizon, c in ends if horizon <= enough}
+
+    def _served_until(self, candidate: Candidate, disruption: Action) -> float:
+        """Seconds until the last start that ``disruption`` makes room for is done; endless without any."""
+        outcomes = candidate.verification.outcomes
+        quantile = self.judge.instance.round.policy.fairness_quantile
+        last = 0.0
+        for outcome in [outcomes[name] for name in disruption.beneficiaries]:
+            work = left_at(outcome.job, quantile)
+            if outcome.status is not Status.STARTED or not work or outcome.throughput <= 0.0:
+                return math.inf
+            last = max(last, work / outcome.throughput)
+        return last or math.inf
 
     def prices(self, prices: Prices) -> Prices:
         """``prices`` at which those who are held stay."""

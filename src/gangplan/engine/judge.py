@@ -128,12 +128,16 @@ class Judge:
     @property
     def reserve_seconds(self) -> float:
         """What is kept back for binding, verifying, taking back and answering."""
-        always = _RESERVE_SECONDS + self.answering_seconds
-        wanted = always + _RESERVE_FACTOR * self.slowest_seconds
-        least = always + _LEAST_FACTOR * self.slowest_seconds
+        wanted = self.least_reserve_seconds + (_RESERVE_FACTOR - _LEAST_FACTOR) * self.slowest_seconds
         if not self.budget.limited:
             return wanted
-        return max(least, min(wanted, _MOST_RESERVE * (self.budget.elapsed + self.budget.remaining)))
+        most = _MOST_RESERVE * (self.budget.elapsed + self.budget.remaining)
+        return max(self.least_reserve_seconds, min(wanted, most))
+
+    @property
+    def least_reserve_seconds(self) -> float:
+        """What is kept back at least: for verifying once more and answering."""
+        return _RESERVE_SECONDS + self.answering_seconds + _LEAST_FACTOR * self.slowest_seconds
 
     def has_time_for(self, candidates: float) -> bool:
         """Whether so many more can be judged, none of them slower than the slowest so far, and answered."""

@@ -109,7 +109,7 @@ def plan_round(
     holding.look(judge.best or floor)
     how = ladder(len(instance.option), parameters.steps)
     if parameters.pipeline != "greedy":
-        judge.work["branches"] = branch(judge, search, how, holding)
+        judge.work["branches"] = branch(judge, search, how.hastened(budget, parameters.steps), holding)
     exact = solve_exactly(judge, asking, prices, how, holding)
     with budget.phase("take_back"):
         settled = settle(judge, search, judge.best or floor, floor, holding.best)

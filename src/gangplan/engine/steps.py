@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from gangplan.engine.budget import Budget
 from gangplan.errors import FieldViolation, InvalidInputError
 
 MOST_FRUITLESS = 1_000
@@ -57,6 +58,8 @@ class Ladder:
         sift: relative gap above which the linear relaxation is solved before any programme.
         enough: relative gap of the plan at hand up to which no programme is even formulated.
         steps: the programmes.
+        patience: where less than so many times the time spent so far is left, no programme would come to
+            an end, and branching goes on instead.
     """
 
     options: float
@@ -65,6 +68,13 @@ class Ladder:
     sift: float
     enough: float
     steps: tuple[Step, ...]
+    patience: float = 0.0
+
+    def hastened(self, budget: Budget, asked: Steps) -> Ladder:
+        """With nothing but branching, where time is too short for anything else and nobody asked for it."""
+        if asked != UNCHANGED or budget.remaining >= self.patience * budget.elapsed:
+            return self
+        return replace(self, fruitless=MOST_FRUITLESS, branching_share=1.0)
 
 
 LADDERS = (
@@ -72,7 +82,8 @@ LADDERS = (
     # solver (2026-11-29-generated.md); openb-shaped (1,032 columns): OPTIMAL, of it .5 s in solvers.
     Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, enough=-1.0, steps=(Step(math.inf, 1.0),)),
     # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
-    # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md).
+    # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md). Within
+    # .3 s one programme of 20 found a better plan; branching in that time did in 9 (first-plans.md).
     Ladder(
         6_000,
         fruitless=2,
@@ -80,6 +91,7 @@ LADDERS = (
         sift=2e-4,
         enough=1e-6,
         steps=(Step(100, 0.4), Step(math.inf, 1.0)),
+        patience=5.0,
     ),
     # L (10,500 columns, 1.2 s, 2026-11-30-targets.md): in 19 rounds every better plan came of branching,
     # which had a quarter of the time, and no programme's was worth .002 % more. With two thirds of it:
@@ -152,6 +164,7 @@ def ladder(options: int, steps: Steps = UNCHANGED) -> Ladder:
         sift=row.sift if steps.sift is None else steps.sift,
         enough=row.enough if steps.enough is None else steps.enough,
         steps=steps.programmes or row.steps,
+        patience=row.patience,
     )
 
 
