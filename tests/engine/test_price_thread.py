@@ -12,6 +12,7 @@ from gangplan.engine.budget import Budget
 from gangplan.engine.price_thread import Searching, search_prices
 from gangplan.engine.warm_start import improve
 from gangplan.model.instance.instance import build_instance
+from gangplan.model.prices import lagrangian
 from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.planning.generate import generate_named
 
@@ -67,3 +68,25 @@ def test_a_search_that_ends_just_after_the_look_is_no_failure() -> None:
             return super().result(timeout)
 
     assert Searching(JustAfter(), threading.Event()).result(lambda: False) is found
+
+
+def test_prices_are_told_on_the_way_and_the_walk_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lagrangian, "_TOGETHER", 1)
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    here = PriceSearch.of(instance)
+    improve(here, {}, stop=lambda: False)
+    with search_prices(instance, {}, Budget(), early=20) as searching:
+        early = searching.early(lambda: False)
+        there = searching.result(lambda: False)
+    assert early is not None
+    assert early.bound > there.bound
+    assert there.bound == here.bound
+    assert there.price.tolist() == here.price.tolist()
+    assert there.chosen.tolist() == here.chosen.tolist()
+
+
+@pytest.mark.parametrize(("evaluations", "patience"), [(0, 1), (10**9, 1), (10**9, 0)])
+def test_a_search_that_ends_before_or_is_not_waited_for_tells_none(evaluations: int, patience: int) -> None:
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    with search_prices(instance, {}, Budget(), early=evaluations) as searching:
+        assert searching.early(lambda: not patience) is None

@@ -15,6 +15,7 @@ from gangplan.engine.hold import Holding, plan_around
 from gangplan.engine.judge import Judge
 from gangplan.engine.look_ahead import look_ahead
 from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.plans_at_prices import plan_at_prices, plan_first
 from gangplan.engine.practice import compile_loops
 from gangplan.engine.price_thread import search_prices
 from gangplan.engine.propose import consider_proposals
@@ -30,7 +31,6 @@ from gangplan.garbage import collector_held_off
 from gangplan.model.instance.free_blocks import with_free_blocks
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.packing.fill import keep_and_fill, keep_only
-from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.verifier.facts import round_facts
 
 
@@ -80,11 +80,13 @@ def plan_round(
     ahead = look_ahead(round_, parameters, runner, budget, cancellation)
     with budget.phase("instance"):
         instance = with_free_blocks(build_instance(ahead.round, None if kept is None else kept.model))
-    with search_prices(instance, warm, budget) as searching:
+    how = ladder(len(instance.option), parameters.steps)
+    with search_prices(instance, warm, budget, how.early) as searching:
         with budget.phase("facts"):
             facts = round_facts(ahead.round, None if kept is None else kept.verifier)
         judge = Judge(instance, facts, budget, on_stage, cancellation)
         judge.note(ahead.remark, ahead.work)
+        first = plan_first(judge, searching, how.early) if on_better is None else None
         with budget.phase("fill"):
             filled = keep_and_fill(instance)
         floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
@@ -100,14 +102,10 @@ def plan_round(
     judge, floor = staged.judge, staged.floor
     if on_better is not None:
         tell_better(judge, parameters, floor, on_better)
-    with budget.phase("greedy"):
-        priced = None if judge.hurried else price_greedy(instance, prices)
     holding = Holding(judge, floor)
-    if priced is not None:
-        plan_around(holding, search, holding.consider("greedy", priced), name="greedy_held")
+    plan_around(holding, search, plan_at_prices(holding, prices, first), name="greedy_held")
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     holding.look(judge.best or floor)
-    how = ladder(len(instance.option), parameters.steps)
     if parameters.pipeline != "greedy":
         judge.work["branches"] = branch(judge, search, how.hastened(budget, parameters.steps), holding)
     exact = solve_exactly(judge, asking, prices, how, holding)

@@ -60,6 +60,8 @@ class Ladder:
         steps: the programmes.
         patience: where less than so many times the time spent so far is left, no programme would come to
             an end, and branching goes on instead.
+        early: evaluations of prices after which the greedy plans for the first time, before anything else is
+            judged; 0: after all of them, when there is a plan already.
     """
 
     options: float
@@ -69,6 +71,7 @@ class Ladder:
     enough: float
     steps: tuple[Step, ...]
     patience: float = 0.0
+    early: int = 0
 
     def hastened(self, budget: Budget, asked: Steps) -> Ladder:
         """With nothing but branching, where time is too short for anything else and nobody asked for it."""
@@ -113,6 +116,7 @@ LADDERS = (
         sift=5e-3,
         enough=1e-6,
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
+        early=80,
     ),
 )
 """By size, with what was measured on two cores (files in ``benchmarks/results``)."""
@@ -165,6 +169,7 @@ def ladder(options: int, steps: Steps = UNCHANGED) -> Ladder:
         enough=row.enough if steps.enough is None else steps.enough,
         steps=steps.programmes or row.steps,
         patience=row.patience,
+        early=row.early,
     )
 
 

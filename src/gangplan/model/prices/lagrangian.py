@@ -110,7 +110,7 @@ class PriceSearch:
 
         Args:
             steps: most evaluations.
-            stop: asked every 20 ms or so; true ends the walk.
+            stop: asked every 20 ms or so, when the best prices so far are here; true ends the walk.
             stretch: how bold the first steps are; 1 from a cold start, a few hundredths from good prices.
         """
         if self.bound == np.inf:
@@ -127,10 +127,10 @@ class PriceSearch:
                 self.market, self.wishes, self.choice, walk, averages, scales, offset, self.less, number
             )
             self.evaluations += int(walk.tally[EVALUATIONS] - before)
+            self.bound, self.price, self.rent = float(walk.number[BOUND]), walk.best_price, walk.best_rent
             if not going:
                 break
             steps -= number
-        self.bound, self.price, self.rent = float(walk.number[BOUND]), walk.best_price, walk.best_rent
 
     def _evaluations_together(self) -> int:
         """How many are made before anybody is asked again whether to stop: about 20 ms' worth."""

@@ -1,0 +1,90 @@
+"""The greedy's plans at prices: of a large round one at early prices, and one at the best.
+
+Where tens of thousands of options are, four fifths of the evaluations lower the bound by less than .01 %, and
+to make and to verify the plan that keeps and fills takes longer than the first fifth. So the greedy plans as
+soon as prices are near, and its plan is verified first: whoever has little time gets a plan a few tenths of a
+percent from the bound instead of one that keeps and fills. The search goes on beside it, and what its best
+prices lead to is verified when it is worth more. The plan that keeps and fills, of which everything else
+measures its gain, comes second, and is there in time because the first is only tried where enough is left for
+both. Who follows a round by stream is told first what keeps and fills, as ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gangplan.model.instance.guarantees import guaranteed
+from gangplan.model.packing.assignment import worth
+from gangplan.model.packing.price_greedy import price_greedy
+
+if TYPE_CHECKING:
+    from gangplan.engine.hold import Holding
+    from gangplan.engine.judge import Candidate, Judge
+    from gangplan.engine.price_thread import Searching
+    from gangplan.model.prices.prices import Prices
+
+NAME = "greedy"
+"""Of the candidates."""
+
+_NEEDED = 1.75
+"""What must be left for a first plan and the one that keeps and fills, in times that building the arrays and
+the verifier's constants took. Both together took 1.6 of that at XL (CPU, 2026-11-30-first-plans.md)."""
+
+_ANOTHER = 4.0
+"""Verifications for which there must be time before a second plan is made: it, a look, and taking back."""
+
+
+def plan_first(judge: Judge, searching: Searching, evaluations: int) -> Candidate | None:
+    """The greedy's plan at early prices, verified before any other.
+
+    Args:
+        judge: of the round; it has judged nothing.
+        searching: which tells such prices.
+        evaluations: after which it does; 0: never.
+
+    Returns:
+        None where nothing is told, where stages come before the objective, where time is short, or when the
+        plan breaks a rule.
+    """
+    if not evaluations or judge.instance.round.policy.tiers or guaranteed(judge.instance):
+        return None
+    if not _has_time(judge):
+        return None
+    with judge.budget.phase("prices"):
+        prices = searching.early(lambda: not _has_time(judge))
+    if prices is None:
+        return None
+    judge.lower(prices.bound)
+    with judge.budget.phase("greedy"):
+        assignment = price_greedy(judge.instance, prices)
+    return judge.consider(NAME, assignment)
+
+
+def plan_at_prices(holding: Holding, prices: Prices, first: Candidate | None) -> Candidate | None:
+    """The greedy's plan at the best prices, or ``first`` where that is as good or time is short.
+
+    It is looked at for what does not pay. None: there is no time for any, or it breaks a rule.
+
+    Args:
+        holding: judges, and looks at the plan's bundles.
+        prices: the best.
+        first: the plan at early prices.
+    """
+    judge = holding.judge
+    if first is None and judge.hurried:
+        return None
+    if first is None or judge.has_time_for(_ANOTHER):
+        with judge.budget.phase("greedy"):
+            assignment = price_greedy(judge.instance, prices)
+        if first is None or worth(judge.instance, assignment) > first.value:
+            return holding.consider(NAME, assignment)
+    holding.look(first)
+    return first
+
+
+def _has_time(judge: Judge) -> bool:
+    """Whether so much is left that a plan can be verified before the one that keeps and fills."""
+    budget = judge.budget
+    spent = budget.seconds_by_phase
+    needed = _NEEDED * (spent.get("instance", 0.0) + spent.get("facts", 0.0))
+    return not judge.cancelled and (not budget.limited or budget.remaining >= needed)

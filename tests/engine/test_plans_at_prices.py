@@ -1,0 +1,134 @@
+"""The greedy's plans at prices: of large rounds one is verified before any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gangplan.domain.plan import RoundResult
+from gangplan.domain.policy import Tier
+from gangplan.domain.round import Round
+from gangplan.engine import plans_at_prices
+from gangplan.engine import round as engine
+from gangplan.engine.parameters import PlanParameters
+from gangplan.engine.round import plan_round
+from gangplan.engine.steps import Ladder, Steps, ladder
+from gangplan.model.instance.instance import Instance
+from gangplan.model.packing.assignment import Assignment
+from gangplan.model.prices import lagrangian
+from gangplan.model.prices.prices import Prices
+from gangplan.model.verifier.verify import verify
+from gangplan.planning.generate import generate_named
+
+GREEDY = PlanParameters(pipeline="greedy", time_budget_seconds=600.0)
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Rounds of every size plan after so many evaluations."""
+
+    def set_(evaluations: int) -> None:
+        def row(options: int, steps: Steps) -> Ladder:
+            return replace(ladder(options, steps), early=evaluations)
+
+        monkeypatch.setattr(engine, "ladder", row)
+        monkeypatch.setattr(lagrangian, "_TOGETHER", 1)  # so that the search looks up at every evaluation
+
+    return set_
+
+
+def names(result: RoundResult) -> list[str]:
+    return [stage.name for stage in result.stages]
+
+
+def assert_verified(round_: Round, result: RoundResult) -> None:
+    found = verify(round_, result.plan)
+    assert found.valid, found.violations
+    assert found.objective == pytest.approx(result.quality.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["S/steady/50/seed0", "S/steady/85/seed1", "S/random/85/seed2"])
+def test_the_greedy_is_verified_first_and_the_answer_is_as_good(
+    name: str, early: Callable[[int], None]
+) -> None:
+    round_ = generate_named(name)
+    before = plan_round(round_, GREEDY)
+    early(20)
+    after = plan_round(round_, GREEDY)
+    assert names(before)[:2] == ["keep_and_fill", "greedy"]
+    assert names(after)[:2] == ["greedy", "keep_and_fill"]
+    assert after.quality.keep_and_fill == before.quality.keep_and_fill
+    assert after.quality.objective >= before.quality.objective
+    assert after.quality.bound == before.quality.bound
+    first, best = after.stages[0], after.quality.bound
+    assert first.bound is not None
+    assert first.bound >= best
+    assert_verified(round_, after)
+
+
+def test_where_time_is_short_what_keeps_and_fills_comes_first(
+    early: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early(20)
+    monkeypatch.setattr(plans_at_prices, "_NEEDED", 1e9)
+    result = plan_round(generate_named("S/steady/50/seed0"), GREEDY)
+    assert names(result)[:2] == ["keep_and_fill", "greedy"]
+
+
+def test_a_first_plan_is_answered_when_no_time_is_left_for_another(
+    early: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early(20)
+    monkeypatch.setattr(plans_at_prices, "_ANOTHER", 1e9)
+    round_ = generate_named("S/steady/50/seed0")
+    result = plan_round(round_, GREEDY)
+    assert names(result).count("greedy") == 1
+    assert result.quality.objective > result.quality.keep_and_fill
+    assert_verified(round_, result)
+
+
+def test_a_first_plan_that_breaks_a_rule_changes_nothing(
+    early: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    round_ = generate_named("S/random/85/seed2")
+    before = plan_round(round_, GREEDY)
+    early(20)
+    plan = plans_at_prices.price_greedy
+    calls: list[Prices] = []
+
+    def wrong_at_first(instance: Instance, prices: Prices) -> Assignment:
+        calls.append(prices)
+        found = plan(instance, prices)
+        if len(calls) > 1:
+            return found
+        everybody = frozenset(instance.placements.keys() - found.placed.keys())
+        return replace(found, kept=everybody)  # beside those for whom they should make room
+
+    monkeypatch.setattr(plans_at_prices, "price_greedy", wrong_at_first)
+    after = plan_round(round_, GREEDY)
+    assert after.stages[0].name == "greedy"
+    assert after.stages[0].objective is None
+    assert after.plan == before.plan
+
+
+def test_followed_by_stream_what_keeps_and_fills_is_told_first(early: Callable[[int], None]) -> None:
+    early(20)
+    told: list[RoundResult] = []
+    plan_round(generate_named("S/steady/50/seed0"), GREEDY, on_better=told.append)
+    assert names(told[0]) == ["keep_and_fill"]
+    assert told[-1].quality.objective > told[0].quality.objective
+
+
+def test_stages_come_before_any_plan_at_early_prices(early: Callable[[int], None]) -> None:
+    early(20)
+    round_ = generate_named("S/steady/50/seed0")
+    tiered = replace(round_, policy=replace(round_.policy, tiers=(Tier((0,)),)))
+    result = plan_round(tiered, GREEDY)
+    assert names(result)[0] == "keep_and_fill"
+
+
+def test_only_the_largest_rounds_are_planned_early() -> None:
+    assert [ladder(options).early for options in (800, 6_000, 20_000)] == [0, 0, 0]
+    assert ladder(50_000).early > 0
