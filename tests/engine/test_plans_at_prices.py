@@ -98,9 +98,9 @@ def test_a_first_plan_that_breaks_a_rule_changes_nothing(
     plan = plans_at_prices.price_greedy
     calls: list[Prices] = []
 
-    def wrong_at_first(instance: Instance, prices: Prices) -> Assignment:
+    def wrong_at_first(instance: Instance, prices: Prices, *, once: bool = False) -> Assignment:
         calls.append(prices)
-        found = plan(instance, prices)
+        found = plan(instance, prices, once=once)
         if len(calls) > 1:
             return found
         everybody = frozenset(instance.placements.keys() - found.placed.keys())

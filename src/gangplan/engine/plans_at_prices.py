@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 NAME = "greedy"
 """Of the candidates."""
 
-_NEEDED = 1.75
-"""What must be left for a first plan and the one that keeps and fills, in times that building the arrays and
-the verifier's constants took. Both together took 1.6 of that at XL (CPU, 2026-11-30-first-plans.md)."""
+_NEEDED = 1.5
+"""What must be left for a first plan and for verifying the one that keeps and fills, in times that building
+the arrays and the verifier's constants took. It was 1 to 1.3 of that at XL (2026-11-30-first-plans.md)."""
 
 _ANOTHER = 4.0
 """Verifications for which there must be time before a second plan is made: it, a look, and taking back."""
@@ -56,7 +56,7 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int) -> Candidat
         return None
     judge.lower(prices.bound)
     with judge.budget.phase("greedy"):
-        assignment = price_greedy(judge.instance, prices)
+        assignment = price_greedy(judge.instance, prices, once=True)
     return judge.consider(NAME, assignment)
 
 

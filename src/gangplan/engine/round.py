@@ -86,9 +86,9 @@ def plan_round(
             facts = round_facts(ahead.round, None if kept is None else kept.verifier)
         judge = Judge(instance, facts, budget, on_stage, cancellation)
         judge.note(ahead.remark, ahead.work)
-        first = plan_first(judge, searching, how.early) if on_better is None else None
         with budget.phase("fill"):
-            filled = keep_and_fill(instance)
+            filled = keep_and_fill(instance)  # while prices are not there yet
+        first = plan_first(judge, searching, how.early) if on_better is None else None
         floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
         if floor is None:
             raise NoVerifiedPlanError("; ".join(map(str, judge.rejected)))

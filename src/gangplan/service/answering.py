@@ -97,8 +97,8 @@ class Answering:
             message = await self.parsed(request, parse)
             key = await self.key_of(message, call, context)
             if key is None:
-                return await self._worked(message, call, seconds_left, work, None)
-            return await self._once(key, message, call, seconds_left, work)
+                return await self._worked(message, len(request), call, seconds_left, work, None)
+            return await self._once(key, message, len(request), call, seconds_left, work)
         except AnswerTooLargeError as error:
             await abort(context, error.status)
         except GangplanError as error:
@@ -126,6 +126,7 @@ class Answering:
         self,
         key: tuple[Key, bytes],
         message: _M,
+        size: int,
         call: Call,
         seconds_left: Callable[[_M, Call], float],
         work: Callable[[_M, Call], Message],
@@ -134,7 +135,7 @@ class Answering:
         found = self.memory.find(*key)
         if found is None:
             found = self.memory.begin(*key, call.cancellation)
-            answering = asyncio.ensure_future(self._worked(message, call, seconds_left, work, found))
+            answering = asyncio.ensure_future(self._worked(message, size, call, seconds_left, work, found))
             answering.add_done_callback(lambda done: self._remember(key[0], found, done))
         found.waiting += 1
         try:
@@ -156,12 +157,13 @@ class Answering:
     async def _worked(
         self,
         message: _M,
+        size: int,
         call: Call,
         seconds_left: Callable[[_M, Call], float],
         work: Callable[[_M, Call], Message],
         remembered: Remembered | None,
     ) -> bytes:
-        slot = await self.enter(message, call, seconds_left)
+        slot = await self.enter(message, size, call, seconds_left)
         if remembered is not None and call.cancellation.cancelled:
             slot.release()
             raise asyncio.CancelledError
@@ -185,19 +187,27 @@ class Answering:
         job.add_done_callback(finished)
         return await asyncio.shield(job)
 
-    async def enter(self, message: _M, call: Call, seconds_left: Callable[[_M, Call], float]) -> Slot:
+    async def enter(
+        self, message: _M, size: int, call: Call, seconds_left: Callable[[_M, Call], float]
+    ) -> Slot:
         """Wait for a slot, no longer than the call's time allows.
+
+        Args:
+            message: the request.
+            size: its bytes; to count them anew takes 12 ms of the event loop at 8,000 jobs.
+            call: for whom.
+            seconds_left: how long it may still take.
 
         Raises:
             OverloadedError: there is none in time.
         """
         left, session = seconds_left(message, call), session_of(message)
-        size = session or message.ByteSize().bit_length()  # a session's requests tell nothing of its rounds
+        much = session or size.bit_length()  # a session's requests tell nothing of its rounds
         return await self.admission.enter(
             _PATIENCE * left,
             caller=call.caller,
             key=session,
-            kind=(message.DESCRIPTOR.name, size),
+            kind=(message.DESCRIPTOR.name, much),
             left=left,
             gone=lambda: call.cancellation.cancelled,
         )

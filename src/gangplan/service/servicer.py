@@ -187,7 +187,8 @@ class PlacementServicer:
     async def _work(self, request: round_pb2.PlanRoundRequest, call: Call, stream: Stream) -> None:
         """Wait for a slot and plan; what comes of it goes to the stream, and nobody waits for its readers."""
         try:
-            slot = await self._answering.enter(request, call, self._placement.seconds_left)
+            left = self._placement.seconds_left
+            slot = await self._answering.enter(request, request.ByteSize(), call, left)
             try:
                 answer, size = await self._answering.in_thread(lambda: self._streamed(request, call, stream))
             finally:

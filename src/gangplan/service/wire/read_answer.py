@@ -198,9 +198,11 @@ def _read_action(message: plan_pb2.Action, path: str, fields: Fields) -> Action:
             f"{path}forced_reason",
             fields,
         )
-    costs = dict(sorted(message.cost_by_term.items()))
+    by_term = message.cost_by_term
+    costs = {term: by_term[term] for term in sorted(by_term)}
     for term, value in costs.items():
-        fields.real(value, path, f'cost_by_term["{term}"]', -limits.WORK, limits.WORK)
+        if not -limits.WORK <= value <= limits.WORK:  # paths are put together for those alone
+            fields.real(value, path, f'cost_by_term["{term}"]', -limits.WORK, limits.WORK)
     return _action(
         fields.name(message.action_id, path, "action_id"),
         read_enum(ActionKind, plan_pb2.ActionKind.DESCRIPTOR, message.kind, f"{path}kind", fields),
