@@ -30,7 +30,7 @@ _NEEDED = 1.5
 """What must be left for a first plan and for verifying the one that keeps and fills, in times that building
 the arrays and the verifier's constants took. It was 1 to 1.3 of that at XL (2026-11-30-first-plans.md)."""
 
-_ANOTHER = 4.0
+_ANOTHER = 3.0
 """Verifications for which there must be time before a second plan is made: it, a look, and taking back."""
 
 
@@ -71,15 +71,17 @@ def plan_at_prices(holding: Holding, prices: Prices, first: Candidate | None) ->
         first: the plan at early prices.
     """
     judge = holding.judge
-    if first is None and judge.hurried:
+    if first is not None:
+        holding.look(first)  # before anything else, so that there is a plan of which all pays
+        if not judge.has_time_for(_ANOTHER):
+            return first
+    elif judge.hurried:
         return None
-    if first is None or judge.has_time_for(_ANOTHER):
-        with judge.budget.phase("greedy"):
-            assignment = price_greedy(judge.instance, prices)
-        if first is None or worth(judge.instance, assignment) > first.value:
-            return holding.consider(NAME, assignment)
-    holding.look(first)
-    return first
+    with judge.budget.phase("greedy"):
+        assignment = price_greedy(judge.instance, holding.prices(prices))
+    if first is not None and worth(judge.instance, assignment) <= holding.best.value:
+        return first
+    return holding.consider(NAME, assignment)
 
 
 def _has_time(judge: Judge) -> bool:
