@@ -117,6 +117,7 @@ LADDERS = (
         sift=5e-3,
         enough=1e-6,
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
+        patience=2.0,
         early=80,
     ),
 )
