@@ -21,7 +21,9 @@ mean completion. That row is from before it had urgency: over the first 24, with
 89 % and without urgency 85 %, with mean completions of 2687 and 2796. The histories have no prices, so that
 ``cost`` does there what no preset does, and no parts of devices, so that ``fill`` does what ``efficiency``
 does. ``soonest-end`` is for durations that nobody knows: with what jobs of the past took its mean completion
-is 2633 seconds (``benchmarks/results/2026-11-29-durations.md``).
+is 2633 seconds (``benchmarks/results/2026-11-29-durations.md``). ``makespan`` was not played on them; on
+Shockwave's jobs, of which one takes longer than all of them would on all devices, it ends after 18.7 hours,
+and ``efficiency`` after 22.7 (``benchmarks/results/2026-11-30-policies.md``).
 """
 
 from __future__ import annotations
