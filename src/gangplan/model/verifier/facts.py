@@ -146,6 +146,7 @@ class RoundFacts:
         weighing: what each job weighs.
         promises: promises in force, by job name.
         due: those of them whose jobs start in this round.
+        kept: the verifier's own of an earlier round, for what is computed when it is asked for.
     """
 
     round: Round
@@ -159,6 +160,7 @@ class RoundFacts:
     weighing: Weighing
     promises: Mapping[str, Reservation] = field(default_factory=dict)
     due: tuple[Due, ...] = ()
+    kept: Kept = field(default_factory=Kept, repr=False)
     _known: dict[Callable[[RoundFacts], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, compute: Callable[[RoundFacts], _Result]) -> _Result:
@@ -269,7 +271,7 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
         None if plain is not None else [worth[name] for name in bases],
     )
     return RoundFacts(
-        round_, nodes, domains, ranks, throughput, forced, gates, jobs, weighing, promises, tuple(dues)
+        round_, nodes, domains, ranks, throughput, forced, gates, jobs, weighing, promises, tuple(dues), kept
     )
 
 

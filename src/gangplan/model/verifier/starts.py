@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gangplan.domain.cluster import DeviceReporting, NodeHealth
-from gangplan.domain.job import WHOLE_DEVICE, TaskGroup, TaskPlacement
+from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth
+from gangplan.domain.job import WHOLE_DEVICE, Component, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action
 from gangplan.domain.topology import NODE
 from gangplan.model.verifier.columns import Bools, Floats, Ints
@@ -177,12 +177,19 @@ def present(facts: RoundFacts) -> Present:
     if not worth_columns(len(running)):
         return Present((), {}, None)
     columns, bits = facts.once(single_columns), facts.once(known_bits)
-    rows: list[Row] = []
-    for i in running:
-        where = jobs[i].running
-        row = None if where is None else row_of(where.placements, i, columns, bits)
-        if row is not None:
-            rows.append(row)
+
+    def found(at: Sequence[int]) -> list[Row | None]:
+        which = [(i, jobs[i].running) for i in map(running.__getitem__, at)]
+        return [None if now is None else row_of(now.placements, i, columns, bits) for i, now in which]
+
+    known = facts.kept.together(
+        "single rows", [jobs[i] for i in running], found, beside=(columns.node_index,)
+    )
+    rows = [
+        row if row.job == i else row._replace(job=i)  # others came or went
+        for i, row in zip(running, known, strict=True)
+        if row is not None
+    ]
     there = singles_of(rows, facts) if rows else None
     if there is None:
         return Present((), {}, None)
@@ -190,18 +197,83 @@ def present(facts: RoundFacts) -> Present:
     return Present(names, {name: i for i, name in enumerate(names)}, there)
 
 
+class _OfGroups(NamedTuple):
+    """What :class:`SingleColumns` says of the groups of jobs, for as long as no job has another component."""
+
+    groups: Sequence[TaskGroup | None]
+    devices: Ints
+    cpu: Ints
+    memory: Ints
+    counts: Ints
+    allowed_counts: Bools
+    types: Ints
+    allowed_types: Bools
+    selecting: Bools
+    largest: int
+
+
+class _OfNodes(NamedTuple):
+    """What it says of nodes, for as long as none is other; ``open`` but for ``drained_from``, seconds."""
+
+    node_index: Mapping[str, int]
+    node_names: Sequence[str]
+    type_names: Sequence[str | None]
+    type_of: Ints
+    kinds: Sequence[str | None]
+    kind_of: Ints
+    exact: Bools
+    open: Bools
+    drained_from: Floats
+    usable: Ints
+
+
 def single_columns(facts: RoundFacts) -> SingleColumns:
     """The columns of a round; ask for them by ``facts.once(single_columns)``."""
-    round_ = facts.round
-    nodes, jobs = round_.cluster.nodes, round_.jobs
-    first = [job.component.task_groups[0] for job in jobs]
+    round_, kept = facts.round, facts.kept
+    components = [job.component for job in round_.jobs]
+    catalogue = [entry.name for entry in round_.accelerators]
+    its = kept.once(
+        "single groups", (round_.accelerators, *components), lambda: _of_groups(components, catalogue)
+    )
+    there = kept.once(
+        "single nodes",
+        (round_.accelerators, round_.cluster),
+        lambda: _of_nodes(round_.cluster.nodes, catalogue),
+    )
+    place = {queue.name: i for i, queue in enumerate(round_.queues)}
+    return SingleColumns(
+        groups=its.groups,
+        gated=np.array([job.name in facts.gates for job in round_.jobs], dtype=np.bool_),
+        devices=its.devices,
+        cpu=its.cpu,
+        memory=its.memory,
+        queue=_ints([-1 if job.queue is None else place[job.queue] for job in round_.jobs]),
+        counts=its.counts,
+        allowed_counts=its.allowed_counts,
+        types=its.types,
+        allowed_types=its.allowed_types,
+        selecting=its.selecting,
+        node_index=there.node_index,
+        node_names=there.node_names,
+        type_names=there.type_names,
+        type_of=there.type_of,
+        kinds=there.kinds,
+        kind_of=there.kind_of,
+        exact=there.exact,
+        open=there.open & (there.drained_from > round_.now),
+        usable=there.usable,
+        largest=its.largest,
+    )
+
+
+def _of_groups(components: Sequence[Component], catalogue: Sequence[str]) -> _OfGroups:
+    first = [component.task_groups[0] for component in components]
     groups = [
         group
-        if len(job.component.task_groups) == 1 and group.devices_per_task > 0 and group.device_share is None
+        if len(component.task_groups) == 1 and group.devices_per_task > 0 and group.device_share is None
         else None
-        for job, group in zip(jobs, first, strict=True)
+        for component, group in zip(components, first, strict=True)
     ]
-    catalogue = [entry.name for entry in round_.accelerators]
     column = {name: i for i, name in enumerate(catalogue)}
     counts: dict[tuple[int, ...], int] = {}
     types: dict[tuple[str, ...], int] = {}
@@ -213,27 +285,31 @@ def single_columns(facts: RoundFacts) -> SingleColumns:
     allowed_types = np.zeros((len(types), len(catalogue) + 1), dtype=np.bool_)
     for names, row in types.items():
         allowed_types[row, [column[name] for name in names or catalogue if name in column]] = True
-    place = {queue.name: i for i, queue in enumerate(round_.queues)}
     resources = [group.resources_per_task for group in first]
     amounts = (
         [group.devices_per_task for group in first],
         [each.cpu_milli for each in resources],
         [each.memory_bytes for each in resources],
     )
-    type_names = [node.accelerator_type for node in nodes]
-    kinds = {name: i for i, name in enumerate(dict.fromkeys(type_names))}
-    return SingleColumns(
+    return _OfGroups(
         groups=groups,
-        gated=np.array([job.name in facts.gates for job in jobs], dtype=np.bool_),
         devices=_ints(amounts[0]),
         cpu=_ints(amounts[1]),
         memory=_ints(amounts[2]),
-        queue=_ints([-1 if job.queue is None else place[job.queue] for job in jobs]),
         counts=_ints(count_of),
         allowed_counts=allowed_counts,
         types=_ints(types_of),
         allowed_types=allowed_types,
         selecting=np.array([bool(group.node_selector) for group in first], dtype=np.bool_),
+        largest=max(WHOLE_DEVICE * max(amounts[0]), *map(max, amounts)) if components else 0,
+    )
+
+
+def _of_nodes(nodes: Sequence[Node], catalogue: Sequence[str]) -> _OfNodes:
+    column = {name: i for i, name in enumerate(catalogue)}
+    type_names = [node.accelerator_type for node in nodes]
+    kinds = {name: i for i, name in enumerate(dict.fromkeys(type_names))}
+    return _OfNodes(
         node_index={node.name: i for i, node in enumerate(nodes)},
         node_names=[node.name for node in nodes],
         type_names=type_names,
@@ -242,17 +318,13 @@ def single_columns(facts: RoundFacts) -> SingleColumns:
         kind_of=_ints([kinds[name] for name in type_names]),
         exact=np.array([node.device_reporting is DeviceReporting.EXACT for node in nodes], dtype=np.bool_),
         open=np.array(
-            [
-                node.health is NodeHealth.HEALTHY
-                and not node.cordoned
-                and not node.taints
-                and (node.drain_time is None or node.drain_time > round_.now)
-                for node in nodes
-            ],
+            [node.health is NodeHealth.HEALTHY and not node.cordoned and not node.taints for node in nodes],
             dtype=np.bool_,
         ),
+        drained_from=np.array(
+            [np.inf if node.drain_time is None else node.drain_time for node in nodes], dtype=np.float64
+        ),
         usable=_ints([max(0, bits_of(tuple(sorted(node.usable_devices)))) for node in nodes]),
-        largest=max(WHOLE_DEVICE * max(amounts[0]), *map(max, amounts)) if jobs else 0,
     )
 
 
