@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gangplan.domain.job import Capabilities, TaskSplit
-from gangplan.domain.plan import Verdict, VerdictKind
+from gangplan.domain.plan import Claim, Verdict, VerdictKind
 from gangplan.domain.round import Round
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
@@ -50,6 +50,25 @@ def test_what_fits_only_on_closed_nodes_fits_another_day(nodes, wanted, levels):
     domains = {"r": "rack"} if levels else {}
     verdict = verdicts(round_of(nodes, [wanted], topology=topology(*levels, **domains)))["j"]
     assert (verdict.kind, verdict.code) == (VerdictKind.NO_FIT_NOW, "NODES_CLOSED")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param([node("a", "H100", 4), node("b", "H100", 8, cordoned=True)], id="another is open"),
+        pytest.param([node("b", "H100", 8, cordoned=True)], id="none is open"),
+    ],
+)
+@pytest.mark.parametrize("devices", [0, 8])
+def test_a_claim_on_a_closed_node_is_no_proof_that_nothing_fits(nodes, devices):
+    """With the node open the claim would be in force, and who has it the one that runs there."""
+    wanted = job("j", group(gpus=devices, cpu=1))
+    claim = Claim("j", (at("b", range(devices)),), 1_060.0)
+    found = verdicts(round_of(nodes, [wanted], now=1_000.0, claims=(claim,)))
+    if devices or len(nodes) == 1:
+        assert (found["j"].kind, found["j"].code) == (VerdictKind.NO_FIT_NOW, "NODES_CLOSED")
+    else:
+        assert found == {}
 
 
 def test_what_is_too_large_even_with_all_nodes_open_never_fits():

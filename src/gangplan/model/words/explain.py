@@ -258,6 +258,7 @@ def _fit_without_promises(instance: Instance, jobs: Sequence[int]) -> list[int]:
             instance.round,
             jobs=tuple(replace(asked[instance.jobs[j].name], running=None) for j in jobs),
             reservations=(),
+            claims=(),
         ),
     )
 
@@ -281,6 +282,7 @@ def _fit_when_open(instance: Instance, jobs: Sequence[int]) -> list[int]:
             cluster=replace(cluster, nodes=tuple(nodes)),
             jobs=tuple(replace(asked[instance.jobs[j].name], running=None) for j in jobs),
             reservations=(),
+            claims=(),
         ),
     )
 
