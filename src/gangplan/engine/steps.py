@@ -86,7 +86,7 @@ LADDERS = (
     Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, enough=-1.0, steps=(Step(math.inf, 1.0),)),
     # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
     # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md). Within
-    # .3 s one programme of 20 found a better plan; branching in that time did in 9 (first-plans.md).
+    # .3 s one programme of 20 found a better plan; branching in that time did in 8 (first-plans.md).
     Ladder(
         6_000,
         fruitless=2,
