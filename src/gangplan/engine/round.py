@@ -107,7 +107,8 @@ def plan_round(
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     holding.look(judge.best or floor)
     if parameters.pipeline != "greedy":
-        judge.work["branches"] = branch(judge, search, how.hastened(budget, parameters.steps), holding)
+        before = how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
+        judge.work["branches"] = branch(judge, search, before, holding)
     exact = solve_exactly(judge, asking, prices, how, holding)
     with budget.phase("take_back"):
         settled = settle(judge, search, judge.best or floor, floor, holding.best)
