@@ -30,8 +30,9 @@ _NEEDED = 1.5
 """What must be left for a first plan and for verifying the one that keeps and fills, in times that building
 the arrays and the verifier's constants took. It was 1 to 1.3 of that at XL (2026-11-30-first-plans.md)."""
 
-_ANOTHER = 2.0
-"""Verifications for which there must be time before a second plan is made: it, a look, and taking back."""
+_ANOTHER = 1.5
+"""Slowest verifications, which is the first, that must be left before a second plan is made: what it, its
+verification and a look at it took at XL (2026-11-30-first-plans.md)."""
 
 
 def plan_first(judge: Judge, searching: Searching, evaluations: int) -> Candidate | None:
