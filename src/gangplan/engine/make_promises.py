@@ -14,7 +14,6 @@ is counted on to be stopped.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -135,13 +134,14 @@ def may_be_promised(instance: Instance, job: Job) -> bool:
 
 def _may_bind(instance: Instance, queue: Queue, kinds: Collection[str]) -> bool:
     """Whether a limit of the queue, of all devices or one of these types, is below what there is."""
-    there: Counter[str] = Counter()
-    for node in instance.round.cluster.nodes:
-        if node.accelerator_type is not None:
-            there[node.accelerator_type] += node.device_count
-    limits = queue.device_limit_by_type
-    everything = queue.device_limit is not None and queue.device_limit < there.total()
-    return everything or any(limit < there[kind] for kind, limit in limits.items() if kind in kinds)
+    nodes, by_type = instance.nodes, queue.device_limit_by_type
+    if queue.device_limit is not None and queue.device_limit < nodes.built_in.sum():
+        return True
+    return any(
+        by_type[kind] < nodes.built_in[nodes.type_of == instance.speeds.type_names.index(kind)].sum()
+        for kind in kinds
+        if kind in by_type
+    )
 
 
 def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:
@@ -157,9 +157,9 @@ def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:
         if job.name in waiting
         and job.name not in promised
         and never_ran(job)
-        and may_be_promised(instance, job)
         and (age := waited(job, round_.now)) is not None
         and age >= after
+        and may_be_promised(instance, job)
     ]
     return [job for _, _, job in sorted(old, key=lambda entry: entry[:2])]
 
