@@ -10,7 +10,7 @@ import pytest
 from gangplan.domain.plan import RoundResult
 from gangplan.domain.policy import Tier
 from gangplan.domain.round import Round
-from gangplan.engine import plans_at_prices
+from gangplan.engine import plans_at_prices, soon_done
 from gangplan.engine import round as engine
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.round import plan_round
@@ -95,7 +95,7 @@ def test_a_first_plan_that_breaks_a_rule_changes_nothing(
     round_ = generate_named("S/random/85/seed2")
     before = plan_round(round_, GREEDY)
     early(20)
-    plan = plans_at_prices.price_greedy
+    plan = soon_done.price_greedy
     calls: list[Prices] = []
 
     def wrong_at_first(instance: Instance, prices: Prices, *, once: bool = False) -> Assignment:
@@ -106,7 +106,7 @@ def test_a_first_plan_that_breaks_a_rule_changes_nothing(
         everybody = frozenset(instance.placements.keys() - found.placed.keys())
         return replace(found, kept=everybody)  # beside those for whom they should make room
 
-    monkeypatch.setattr(plans_at_prices, "price_greedy", wrong_at_first)
+    monkeypatch.setattr(soon_done, "price_greedy", wrong_at_first)
     after = plan_round(round_, GREEDY)
     assert after.stages[0].name == "greedy"
     assert after.stages[0].objective is None

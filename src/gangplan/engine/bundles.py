@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action, ActionKind
+from gangplan.domain.round import Round
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.successors import Successors
 from gangplan.model.packing.occupancy import Occupancy
@@ -156,7 +157,7 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
     facts, round_ = judge.facts, judge.instance.round
     length = round_.round_seconds
     policy, a_stop = round_.policy, switching.weight(round_)
-    doubt = min(1.0, policy.hysteresis * (AHEAD if round_.outlook and policy.fairness_power else 1.0))
+    doubted = doubt(round_)
     earned = cost = 0.0
     horizon = round_.horizon_seconds
     starts: list[tuple[float, str, float, float]] = []
@@ -171,7 +172,7 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
         mine = facts.jobs[name]
         gain = mine_after - mine_before
         pays = _lost_device_seconds(mine, after) - _lost_device_seconds(mine, before)
-        more = gain - doubt * (abs(mine_after) + abs(mine_before)) if gain else 0.0
+        more = gain - doubted * (abs(mine_after) + abs(mine_before)) if gain else 0.0
         earned += more
         cost += a_stop * pays / length
         if before.status is Status.KEPT:
@@ -197,6 +198,12 @@ def weigh(judge: Judge, candidate: Candidate, floor: Candidate, jobs: Collection
         cost -= pays
     assert best is not None
     return best
+
+
+def doubt(round_: Round) -> float:
+    """Share of what a job is worth that may be misjudged."""
+    policy = round_.policy
+    return min(1.0, policy.hysteresis * (AHEAD if round_.outlook and policy.fairness_power else 1.0))
 
 
 def _needed_by(candidate: Candidate, jobs: Collection[str]) -> dict[str, list[set[str]]]:

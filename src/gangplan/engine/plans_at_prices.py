@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gangplan.engine.soon_done import greedy_plan
 from gangplan.model.instance.guarantees import guaranteed
 from gangplan.model.packing.assignment import worth
 from gangplan.model.packing.price_greedy import price_greedy
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gangplan.engine.hold import Holding
     from gangplan.engine.judge import Candidate, Judge
     from gangplan.engine.price_thread import Searching
+    from gangplan.model.packing.assignment import Assignment
     from gangplan.model.prices.prices import Prices
 
 NAME = "greedy"
@@ -35,13 +37,14 @@ _ANOTHER = 1.5
 verification and a look at it took at XL (2026-11-30-first-plans.md)."""
 
 
-def plan_first(judge: Judge, searching: Searching, evaluations: int) -> Candidate | None:
+def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Assignment) -> Candidate | None:
     """The greedy's plan at early prices, verified before any other.
 
     Args:
         judge: of the round; it has judged nothing.
         searching: which tells such prices.
         evaluations: after which it does; 0: never.
+        filled: what keeps everybody and fills.
 
     Returns:
         None where nothing is told, where stages come before the objective, where time is short, or when the
@@ -57,7 +60,7 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int) -> Candidat
         return None
     judge.lower(prices.bound)
     with judge.budget.phase("greedy"):
-        assignment = price_greedy(judge.instance, prices, once=True)
+        assignment = greedy_plan(judge, filled, prices, once=True)
     return judge.consider(NAME, assignment)
 
 
@@ -79,7 +82,11 @@ def plan_at_prices(holding: Holding, prices: Prices, first: Candidate | None) ->
     elif judge.hurried:
         return None
     with judge.budget.phase("greedy"):
-        assignment = price_greedy(judge.instance, holding.prices(prices))
+        asked = holding.prices(prices)
+        if first is None:
+            assignment = price_greedy(judge.instance, asked)
+        else:
+            assignment = greedy_plan(judge, holding.floor.assignment, asked)
     if first is not None and worth(judge.instance, assignment) <= holding.best.value:
         return first
     return holding.consider(NAME, assignment)

@@ -88,7 +88,7 @@ def plan_round(
         judge.note(ahead.remark, ahead.work)
         with budget.phase("fill"):
             filled = keep_and_fill(instance)  # while prices are not there yet
-        first = plan_first(judge, searching, how.early) if on_better is None else None
+        first = plan_first(judge, searching, how.early, filled) if on_better is None else None
         floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
         if floor is None:
             raise NoVerifiedPlanError("; ".join(map(str, judge.rejected)))
