@@ -24,8 +24,8 @@ ROUND = 300.0
 
 
 def crowded() -> Round:
-    """big wants two of three nodes. On a is soon, which could move to d and ends within two rounds; on b and c
-    are jobs whose restart costs more than big earns in that time.
+    """big wants two of three nodes. On a is soon, which could move to d and ends within two rounds; on the
+    others are jobs whose restart costs more than big earns in that time.
     """
     soon = job("soon", gpus=1, running=at("a", [0]), checkpoint_age=0.0, restart_seconds=0.0, work_left=ROUND)
     dear = {"weight": 0.2, "checkpoint_age": 0.0, "restart_seconds": 24 * ROUND}
