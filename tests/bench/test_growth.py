@@ -1,6 +1,7 @@
 """Growth exponents: by hand, measured, and gated; a phase with a loop over all pairs shuts the gate."""
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from gangplan.bench.interpreted import interpreted
 from gangplan.bench.lines import Lines
 from gangplan.bench.runs import Kind, Run
 from gangplan.bench.suites import Growth
+from gangplan.engine import price_thread
 from gangplan.engine import round as pipeline
 from gangplan.engine.bundles import poor
 from gangplan.engine.hold import Holding
@@ -144,6 +146,18 @@ def test_every_phase_of_a_round_is_counted_and_twice_the_same() -> None:
     assert row["work"]["programme_1"]["columns"] > 0
     assert all(row["work"][phase]["lines"] > 0 for phase in ("read", "fill", "prices", "verify", "write"))
     assert measured("S")["work"] == row["work"]
+
+
+def test_waiting_for_prices_is_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    soon = measured("S", pipeline="greedy")
+    improve = price_thread.improve
+
+    def late(*arguments: Any, **named: Any) -> Any:
+        time.sleep(0.3)
+        return improve(*arguments, **named)
+
+    monkeypatch.setattr(price_thread, "improve", late)
+    assert measured("S", pipeline="greedy")["work"] == soon["work"]
 
 
 def test_looks_at_bundles_count_by_the_look(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 Seconds hang on the machine and on what else it does. Lines do not, and they grow as the loops do whose lines
 they are: a loop over all pairs of jobs is seen at once. What they do not see is the work within one call of
-a library (numpy, a solver): seconds and the solver's own counters stand beside them for that.
+a library (numpy, a solver): seconds and the solver's own counters stand beside them for that. Nor do they see
+waiting for the search of prices in its thread: how often somebody looks for its end hangs on the machine.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from types import FrameType
 from typing import Any
 
 from gangplan.engine.budget import Budget
+from gangplan.engine.price_thread import Searching
 
 ELSEWHERE = "elsewhere"
 """Where the lines count that belong to no phase."""
+_WAITING = frozenset({Searching.result.__code__, Searching.early.__code__})
 
 
 class Lines:
@@ -30,11 +33,17 @@ class Lines:
         self.by_phase: dict[str, int] = {}
         self._phases = [ELSEWHERE]
         self._since = 0
+        self._waiting: FrameType | None = None
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """A tracing function: every line and every call counts."""
-        del frame, argument
-        if event in {"line", "call"}:
+        """A tracing function: every line and every call counts, but for those of who waits."""
+        del argument
+        if self._waiting is not None:
+            if event == "return" and frame is self._waiting:
+                self._waiting = None
+        elif event == "call" and frame.f_code in _WAITING:
+            self._waiting = frame
+        elif event in {"line", "call"}:
             self._since += 1
         return self
 
