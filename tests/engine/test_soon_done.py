@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import given
+from tests.engine.test_hold import crowded_by_one_that_ends
 
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
@@ -17,22 +18,7 @@ from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.model.prices.prices import Prices
 from gangplan.model.verifier.facts import round_facts
 from gangplan.planning.generate import generate_named
-from gangplan.testing.builders import at, group, job, node, round_of
 from gangplan.testing.strategies import rounds
-
-ROUND = 300.0
-
-
-def crowded() -> Round:
-    """big wants two of three nodes. On a is soon, which could move to d and ends within two rounds; on the
-    others are jobs whose restart costs more than big earns in that time.
-    """
-    soon = job("soon", gpus=1, running=at("a", [0]), checkpoint_age=0.0, restart_seconds=0.0, work_left=ROUND)
-    dear = {"weight": 0.2, "checkpoint_age": 0.0, "restart_seconds": 24 * ROUND}
-    four = group(gpus=4)
-    running = [soon, *(job(f"on-{name}", four, running=at(name, range(4), tasks=1), **dear) for name in "bc")]
-    big = job("big", group(count=2, gpus=4), weight=4.0)
-    return round_of([*(node(name, "H", 4) for name in "abc"), node("d", "H", 1)], [*running, big])
 
 
 def best_prices(instance: Instance) -> Prices:
@@ -50,7 +36,7 @@ def guessed(round_: Round) -> tuple[Judge, Instance, Assignment, Assignment, lis
 
 
 def test_who_is_done_before_the_others_have_paid_is_held() -> None:
-    _, instance, floor, planned, held = guessed(crowded())
+    _, instance, floor, planned, held = guessed(crowded_by_one_that_ends())
     stopped = {instance.jobs[j].name for j in floor.kept - planned.kept}
     assert "soon" in stopped
     assert len(stopped) == 2
@@ -59,7 +45,7 @@ def test_who_is_done_before_the_others_have_paid_is_held() -> None:
 
 def test_where_most_of_the_gain_is_theirs_they_are_not_held() -> None:
     """At prices that do not know that soon stays, big goes nowhere."""
-    judge, instance, floor, planned, held = guessed(crowded())
+    judge, instance, floor, planned, held = guessed(crowded_by_one_that_ends())
     assert held
     assert greedy_plan(judge, floor, best_prices(instance)) == planned
 

@@ -68,13 +68,20 @@ class Clock:
         return self.now
 
 
-def test_a_busy_service_keeps_more_for_its_answers_and_a_calm_one_less(
-    instant: Any, make_round: Callable[..., Round], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every plan comes 30 ms after its deadline, and its answer 40 ms later: from the second on, in time."""
-    clock, slowness, late = Clock(), [1.0], []
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the whole service."""
+    clock = Clock()
     for module in (placement_module, call_module, budget_module):
         monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def test_a_busy_service_keeps_more_for_its_answers_and_a_calm_one_less(
+    instant: Any, make_round: Callable[..., Round], clock: Clock
+) -> None:
+    """Every plan comes 30 ms after its deadline, and its answer 40 ms later: from the second on, in time."""
+    slowness, late = [1.0], []
     plan = instant.plan
 
     def planned(round_: Round, parameters: PlanParameters, budget: Budget, *more: Any) -> Any:
@@ -98,11 +105,9 @@ def test_a_busy_service_keeps_more_for_its_answers_and_a_calm_one_less(
 
 
 def test_no_more_is_kept_than_half_of_what_is_left(
-    instant: Any, make_round: Callable[..., Round], monkeypatch: pytest.MonkeyPatch
+    instant: Any, make_round: Callable[..., Round], clock: Clock
 ) -> None:
-    clock, left = Clock(), []
-    for module in (placement_module, call_module, budget_module):
-        monkeypatch.setattr(module, "time", clock)
+    left = []
     plan = instant.plan
 
     def planned(round_: Round, parameters: PlanParameters, budget: Budget, *more: Any) -> Any:

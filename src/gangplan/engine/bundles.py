@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from gangplan.domain.job import Job
 from gangplan.domain.plan import Action, ActionKind
 from gangplan.domain.round import Round
 from gangplan.engine.judge import Candidate, Judge
@@ -221,13 +222,18 @@ def _lost_device_seconds(mine: JobFacts, outcome: Outcome) -> float:
     """Device time that a stop throws away and a start takes; what is forced is lost whatever is done."""
     restart = outcome.job.restart_seconds
     if outcome.status is Status.EVICTED:
-        return 0.0 if outcome.forced else (mine.lost_seconds + restart) * mine.held
+        return 0.0 if outcome.forced else lost_by_a_stop(mine, outcome.job)
     if outcome.status in (Status.WAITING, Status.KEPT):
         return 0.0
     starting = restart * (float(outcome.devices) or mine.size)
     if outcome.forced or outcome.status is Status.STARTED:
         return starting
     return mine.lost_seconds * mine.held + starting
+
+
+def lost_by_a_stop(mine: JobFacts, job: Job) -> float:
+    """Device time that a running job throws away when it is stopped and started again as it was, seconds."""
+    return (mine.lost_seconds + job.restart_seconds) * mine.held
 
 
 def jobs_of(bundle: Bundle) -> frozenset[str]:

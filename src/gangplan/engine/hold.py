@@ -135,11 +135,7 @@ class Holding:
 
     def prices(self, prices: Prices) -> Prices:
         """``prices`` at which those who are held stay."""
-        if not self.classes:
-            return prices
-        stays = prices.stays.copy()
-        stays[list(self.classes)] = True
-        return prices.staying(stays)
+        return prices.held(self.classes) if self.classes else prices
 
 
 def plan_around(holding: Holding, search: PriceSearch, candidate: Candidate | None, *, name: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gangplan.engine.bundles import doubt
+from gangplan.engine.bundles import doubt, lost_by_a_stop
 from gangplan.model.packing.assignment import worth
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.terms import switching
@@ -47,9 +47,7 @@ def greedy_plan(judge: Judge, floor: Assignment, prices: Prices, *, once: bool =
     held = soon_done(judge, floor, assignment)
     if not held:
         return assignment
-    stays = prices.stays.copy()
-    stays[held] = True
-    around = price_greedy(instance, prices.staying(stays), once=once)
+    around = price_greedy(instance, prices.held(held), once=once)
     least = worth(instance, floor)
     lasts = worth(instance, around) - least > _MOST * (worth(instance, assignment) - least)
     return around if lasts else assignment
@@ -67,9 +65,8 @@ def soon_done(judge: Judge, floor: Assignment, assignment: Assignment) -> list[i
     length, a_stop = instance.round.round_seconds, switching.weight(instance.round)
     stopped = sorted(floor.kept - assignment.kept)
     mine = [facts.jobs[instance.jobs[j].name] for j in stopped]
-    restarts = [instance.jobs[j].restart_seconds for j in stopped]
     rounds = np.array([max(job.horizon, length) / length for job in mine])
-    lost = [(job.lost_seconds + restart) * job.held for job, restart in zip(mine, restarts, strict=True)]
+    lost = [lost_by_a_stop(job, instance.jobs[j]) for job, j in zip(mine, stopped, strict=True)]
     once = a_stop * np.array(lost) / length
     before, after = _gains(instance, floor), _gains(instance, assignment)
     doubted = doubt(instance.round) * float((before + after)[before != after].sum())

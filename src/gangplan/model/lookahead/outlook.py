@@ -110,15 +110,13 @@ def _target(fluid: Fluid, service: Service, job: int, owed: float, *, full: bool
     instance, numbers = fluid.instance, fluid.numbers
     one_round = max(1e-300, float(numbers.reference[job]) * instance.round.round_seconds)
     target = float(service.first[job]) / one_round
-    if numbers.running[job]:
+    running = bool(numbers.running[job])
+    if running and (full or target > 0.0):
         present = float(instance.keeps.throughput[int(instance.class_of_job[job])])
-        if full or target > 0.0:
-            target = max(target, present / max(1e-300, float(numbers.reference[job])))
+        target = max(target, present / max(1e-300, float(numbers.reference[job])))
     if full:
         return max(1.0, target)
-    if numbers.running[job]:
-        return target
-    return target if target + owed >= _LEAST_ASKED else 0.0
+    return target if running or target + owed >= _LEAST_ASKED else 0.0
 
 
 def _large_gangs_that_never_ran(instance: Instance, numbers: JobNumbers) -> BoolArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,3 +38,9 @@ class Prices:
         """The same prices, where it is settled who stays: shape (classes,)."""
         settled = np.where(stays == self.stays, self.kept_share, stays)
         return replace(self, stays=stays, kept_share=settled)
+
+    def held(self, classes: Collection[int]) -> Prices:
+        """The same prices, where the running jobs of ``classes`` stay, too."""
+        stays = self.stays.copy()
+        stays[list(classes)] = True
+        return self.staying(stays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from gangplan.bench.report.sections.policies import MEASURES, OURS, by_policy, figure
+from gangplan.bench.report.sections.policies import MEASURES, OURS, by_workload, figure
 from gangplan.bench.report.tables import Section, Table
 from gangplan.bench.runs import Row
 from gangplan.planning.tune.front import dominates
@@ -17,10 +17,8 @@ Themis', ElasticFlow's."""
 
 def section(rows: Sequence[Row]) -> Section | None:
     """By workload: who is on the front, and of every preset that is not, who is better in all."""
-    groups = by_policy(rows)
     lines, played, on = [], dict[str, int](), dict[str, int]()
-    for workload, told in dict.fromkeys((workload, told) for workload, told, _ in groups):
-        here = {who: mine for (w, t, who), mine in groups.items() if (w, t) == (workload, told)}
+    for (workload, told), here in by_workload(rows).items():
         fewest = min(_unfinished(mine) for mine in here.values())
         ended = {who: mine for who, mine in here.items() if _unfinished(mine) == fewest}
         beaten = {who: _better(who, ended) for who in ended}

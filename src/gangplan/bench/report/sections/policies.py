@@ -31,7 +31,7 @@ _STUDENT_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2
 def section(rows: Sequence[Row]) -> Section | None:
     """Every policy on every workload; each line says what the policy was told (decision 15)."""
     lines = []
-    for (workload, told, policy), mine in by_policy(rows).items():
+    for (workload, told, policy), mine in _by_policy(rows).items():
         asked = sum(row["deadlines"] for row in mine)
         lines.append(
             (
@@ -64,10 +64,8 @@ def section(rows: Sequence[Row]) -> Section | None:
 
 def against_best(rows: Sequence[Row]) -> Section | None:
     """Gangplan's best preset against the best of the others, workload by workload and measure by measure."""
-    groups = by_policy(rows)
     lines = []
-    for workload, told in dict.fromkeys((workload, told) for workload, told, _ in groups):
-        here = {who: mine for (w, t, who), mine in groups.items() if (w, t) == (workload, told)}
+    for (workload, told), here in by_workload(rows).items():
         for name, (column, unit, factor) in MEASURES.items():
             ours = _best(here, column, lambda who: who.startswith(OURS))
             theirs = _best(here, column, lambda who: not who.startswith(OURS))
@@ -127,7 +125,15 @@ def _verdict(difference: float, half: float | None) -> str:
     return "better" if difference < 0 else "worse"
 
 
-def by_policy(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
+def by_workload(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, list[Row]]]:
+    """Rows of this kind by workload and what was told, then by policy."""
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for (workload, told, policy), mine in _by_policy(rows).items():
+        found.setdefault((workload, told), {})[policy] = mine
+    return found
+
+
+def _by_policy(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
     """Rows of this kind by workload, what was told, and policy."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
