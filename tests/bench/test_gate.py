@@ -88,7 +88,7 @@ def test_the_command_writes_opens_and_shuts(bench: Any, tmp_path: Path) -> None:
 
 def test_the_committed_figures_name_the_runs_of_the_suite() -> None:
     from gangplan.bench import suites
-    from gangplan.bench.progress import named
+    from gangplan.bench.runs import named
 
     committed = gate.read(Path(__file__).parents[2] / "benchmarks/gates.toml")
     assert set(committed.counters) == {named(run) for run in suites.load("gate").runs()}

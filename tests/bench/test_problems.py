@@ -45,6 +45,20 @@ def test_what_a_suite_does_not_require_is_no_problem(pair: Any) -> None:
     assert problems(pair, require="FEASIBLE")
 
 
+def test_a_formulation_above_the_bound_of_another_is_told(row: Any) -> None:
+    proved = row(
+        kind="formulations", who="exact", solver="highs", status="OPTIMAL", objective=-9.0, bound=-9.0
+    )
+    above = proved | {"solver": "cbc", "objective": -8.99, "bound": -8.99}
+    for one in (proved, above):
+        one["bound_holds"] = True
+    assert problems([proved, above]) == [
+        "L/steady/50/seed0 exact cbc reaches -8.99, above the bound -9.0 of L/steady/50/seed0 exact highs"
+    ]
+    assert not problems([proved | {"bound_holds": False}, above])  # a bound of its own programme only
+    assert not problems([proved, above | {"objective": -9.0}])
+
+
 def test_infeasible_against_a_solution_is_a_contradiction(pair: Any) -> None:
     for one in pair:
         one["kind"] = "models"

@@ -1,5 +1,6 @@
 """Suites: all that come with gangplan can be read, and a file at fault is told where."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -7,10 +8,12 @@ import pytest
 
 from gangplan.bench import suites
 from gangplan.bench.formulations.peers.measure import is_peer
+from gangplan.bench.runs import named
 from gangplan.bench.selection import Selection
 from gangplan.errors import InvalidInputError
 from gangplan.planning.generate import InstanceName
 from gangplan_solvers import catalog
+from gangplan_solvers.backend import Availability
 
 NAMES = tuple(
     "formulations gate growth hard openb openb-fill overruns prototypes smoke solvers targets".split()
@@ -57,6 +60,28 @@ def test_selection_replaces_what_is_given() -> None:
 def test_every_stands_for_all_backends_that_can_be_used() -> None:
     solvers = {run.solver for run in Selection(suite="solvers", only=("S/steady/50/seed0",)).runs()}
     assert solvers == {one.name for one in catalog.describe() if one.availability.available}
+
+
+def test_a_backend_that_is_not_here_is_left_out_with_the_reason_unless_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = tuple(
+        replace(one, availability=Availability(one.name != "cbc", reason="" if one.name != "cbc" else "gone"))
+        for one in catalog.describe()
+    )
+    monkeypatch.setattr(catalog, "describe", lambda: lines)
+    chosen = Selection(suite="formulations", only=("sia/512x2048/seed0",))
+    assert chosen.left_out() == {"cbc": "gone"}
+    assert {run.solver for run in chosen.runs()} == {one.name for one in lines} & {"highs", "cpsat", "scip"}
+    asked = replace(chosen, solvers=("cbc",))
+    assert (asked.left_out(), {run.solver for run in asked.runs()}) == ({}, {"cbc"})
+
+
+def test_a_run_is_picked_by_what_the_list_prints() -> None:
+    chosen = Selection(suite="formulations", only=("sia/512x2048/seed0 rounding highs",), time_limit_s=2.0)
+    (run,) = chosen.runs()
+    assert (run.instance, run.who, run.solver) == ("sia/512x2048/seed0", "rounding", "highs")
+    assert (named(run), run.time_limit_s) == (chosen.only[0], 2.0)
 
 
 def test_with_prototypes_each_run_has_both_on_the_prototype_s_instance_beside_it(tmp_path: Path) -> None:

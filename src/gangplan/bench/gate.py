@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gangplan.bench.progress import named
-from gangplan.bench.runs import Run
+from gangplan.bench.runs import Run, named
 from gangplan.domain.plan import RoundResult, TerminationLimit
 from gangplan.errors import FieldViolation, InvalidInputError
 

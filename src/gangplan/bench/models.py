@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gangplan.bench import curve, machine
 from gangplan.bench.permute import permute_program
+from gangplan.bench.practice import ready
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.engine.recheck import recheck
 from gangplan.errors import BackendError
 from gangplan.model.program import Program, Solution, SolveParameters, SolveStatus
-from gangplan_solvers import answer, catalog
+from gangplan_solvers import answer
 
 if TYPE_CHECKING:
     from gangplan_solvers.backend import Backend
 
 RELATIVE_GAP = 1e-7
-_WARM_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,7 @@ def measure(run: Run) -> Row:
     """
     model = load(run)
     program = permute_program(model.program, run.seed)
-    backend = catalog.usable(run.solver)
-    backend.solve(_practice(), SolveParameters(time_limit_seconds=_WARM_SECONDS))
+    backend = ready(run.solver)
     calibration, average = [machine.calibrate()], [machine.load_average()]
     parameters = SolveParameters(
         time_limit_seconds=run.time_limit_s,
@@ -98,21 +95,6 @@ def load(run: Run) -> Model:
     began = time.perf_counter()
     program = formulate(build_layout(build_instance(round_)))
     return Model(program, 1.0, time.perf_counter() - began)
-
-
-def _practice() -> Program:
-    """Two columns and one row: the first solve of a process loads the library."""
-    return Program(
-        objective=np.array([1.0, 2.0]),
-        lower=np.zeros(2),
-        upper=np.ones(2),
-        integer=np.ones(2, dtype=np.bool_),
-        row_start=np.array([0, 2], dtype=np.int64),
-        column_index=np.array([0, 1], dtype=np.int64),
-        value=np.ones(2),
-        row_lower=np.array([-np.inf]),
-        row_upper=np.array([1.0]),
-    )
 
 
 def _solved(

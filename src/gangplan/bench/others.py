@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gangplan.bench import machine, rounds
 from gangplan.bench.permute import permute_round
 from gangplan.bench.runs import Row, Run
@@ -28,7 +30,7 @@ def measure(run: Run) -> list[Row]:
     round_ = None if is_peer(run.instance) else permute_round(rounds.load(run).round, run.seed)
     calibration, load = [machine.calibrate()], [machine.load_average()]
     if round_ is None:
-        row = run_peer(run.instance, run.who, solver, limits)
+        row = run_peer(run.instance, run.who, solver, limits, Path(run.source) if run.source else None)
     else:
         row = catalogue.run(round_, run.who, solver, limits)
     calibration.append(machine.calibrate())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
-from gangplan.bench.runs import Row, Status
+from gangplan.bench.runs import Row, Status, named
 
 AGREEMENT = 1e-6
 """Most by which two solvers' proven optima may differ, relative (decision 23)."""
@@ -48,8 +48,18 @@ def problems(rows: Iterable[Row], *, require: str = "") -> list[str]:
     return found
 
 
+def _above_a_bound(rows: Sequence[Row]) -> Iterator[str]:
+    """Formulations whose verified value is above a bound that another proved for all plans."""
+    bounds = [row for row in rows if row.get("bound_holds") and row.get("bound") is not None]
+    for row, other in itertools.product(rows, bounds):
+        value, bound = row.get("objective"), float(other["bound"])
+        if value is not None and value > bound + AGREEMENT * max(1.0, abs(bound)):
+            yield f"{named(row)} reaches {value!r}, above the bound {bound!r} of {named(other)}"
+
+
 def _contradictions(instance: str, rows: Sequence[Row]) -> Iterator[str]:
     """Values above another's bound, and proven optima of the programme that differ."""
+    yield from _above_a_bound([row for row in rows if row["kind"] == "formulations"])
     ours = [row for row in rows if row["who"] == "gangplan" and row.get("exact_objective") is not None]
     for row in ours:
         for other in ours:

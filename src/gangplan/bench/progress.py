@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from gangplan.bench.runs import Row, Run
+from gangplan.bench.runs import Row, Run, named
 
 
 class Progress(Protocol):
@@ -39,15 +39,6 @@ class Lines:
         """Print what became of it."""
         sys.stderr.write(f"{number + 1}/{self._total} {summary(row)}{' (was there)' if known else ''}\n")
         sys.stderr.flush()
-
-
-def named(run: Run | Row) -> str:
-    """A run in words: instance, who, solver, pipeline where they say anything."""
-    head = run.head() if isinstance(run, Run) else run
-    words = [head["instance"]]
-    words += [head["who"]] if head.get("who", "gangplan") != "gangplan" else []
-    words += [head[name] for name in ("solver", "pipeline") if head.get(name, "auto") != "auto"]
-    return " ".join(words)
 
 
 def summary(row: Row) -> str:

@@ -111,17 +111,26 @@ class Run:
     def matches(self, patterns: tuple[str, ...]) -> bool:
         """Whether one of the patterns names this run; no pattern names every run.
 
-        A pattern is a size (``L``), a glob over the instance's name (``L/steady/85/*``) or over ``who``.
+        A pattern is a size (``L``) or a glob over the instance's name (``L/steady/85/*``), over ``who``, or
+        over all that :func:`named` says (``sia/* rounding highs``).
         """
         if not patterns:
             return True
         size = self.instance.partition("/")[0]
         return any(
-            pattern == size
-            or fnmatch.fnmatchcase(self.instance, pattern)
-            or fnmatch.fnmatchcase(self.who, pattern)
+            pattern == size or fnmatch.fnmatchcase(text, pattern)
             for pattern in patterns
+            for text in (self.instance, self.who, named(self))
         )
+
+
+def named(run: Run | Row) -> str:
+    """A run in words: instance, who, solver, pipeline where they say anything; as ``--list`` prints it."""
+    head = run.head() if isinstance(run, Run) else run
+    words = [head["instance"]]
+    words += [head["who"]] if head.get("who", "gangplan") != "gangplan" else []
+    words += [head[name] for name in ("solver", "pipeline") if head.get(name, "auto") != "auto"]
+    return " ".join(words)
 
 
 def from_document(document: Mapping[str, Any]) -> Run:

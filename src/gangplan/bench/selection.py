@@ -74,6 +74,13 @@ class Selection:
             runs = [dataclasses.replace(run, memory_limit_bytes=cap) for run in runs]
         return tuple(runs)
 
+    def left_out(self) -> dict[str, str]:
+        """Backends of the suite that cannot be used here, with reasons: none of its runs asks them."""
+        if self.models or self.captured or self.solvers:
+            return {}
+        groups = suites.load(self.suite).group
+        return suites.left_out([solver for group in groups for solver in group.solvers])
+
     def _check(self) -> None:
         violations = []
         known = catalog.names()
@@ -113,12 +120,15 @@ class Selection:
             yield from self._beside(self._lasting(self._sourced(run)))
 
     def _sourced(self, run: Run) -> Run:
+        from gangplan.bench.formulations.peers.measure import is_peer
+
         folders = ("openb/", "openb-fill/", "openb-tenth/")
         made = run.kind == Kind.POLICIES.value and run.instance.startswith("made/")
         reads = run.kind in (Kind.PUBLISHED.value, Kind.POLICIES.value) and not made
         if not reads and not run.instance.startswith(folders):
-            return run
-        if self.data is None:
+            if self.data is None or not (run.kind == Kind.FORMULATIONS.value and is_peer(run.instance)):
+                return run
+        elif self.data is None:
             raise _invalid("--data", f"{run.instance} is read from a folder: name it with --data DIR")
         return dataclasses.replace(run, source=str(self.data.resolve()))
 

@@ -47,7 +47,8 @@ class Group(_Strict):
         sizes, starts, occupancies, seeds: of generated instances, ``SIZE/START/OCCUPANCY/seedN``.
         instances: names instead, for a kind that has its own.
         who: who measures: ``gangplan``, or a formulation's name.
-        solvers, pipelines: as on the command line; the solver ``every`` stands for all that can be used here.
+        solvers, pipelines: as on the command line; the solver ``every`` stands for all that can be used here,
+            and a backend that cannot is left out.
         time_limit_s: of each run.
         transport: ``grpc`` or ``in_process``.
         threads, node_limit: of the solver.
@@ -124,9 +125,10 @@ class Suite(_Strict):
     ) -> Iterator[Run]:
         """The runs, instance by instance, with the lists replaced by those that are given."""
         for group in self.group:
+            taken = every(solvers or _here(group.solvers))
             for instance, seed in _instances(group, group.seeds if seeds is None else seeds):
                 for who, solver, pipeline in itertools.product(
-                    group.who, every(solvers or group.solvers), pipelines or group.pipelines
+                    group.who, taken, pipelines or group.pipelines
                 ):
                     run = Run(
                         suite=self.name,
@@ -146,6 +148,25 @@ class Suite(_Strict):
                     )
                     if run.matches(tuple(only)):
                         yield run
+
+
+def left_out(solvers: Sequence[str]) -> dict[str, str]:
+    """Those of the backends that cannot be used here, each with the reason."""
+    named = set(solvers) - {"auto", "every"}
+    if not named:
+        return {}
+    from gangplan_solvers import catalog
+
+    return {
+        one.name: one.availability.reason
+        for one in catalog.describe()
+        if one.name in named and not one.availability.available
+    }
+
+
+def _here(solvers: Sequence[str]) -> Sequence[str]:
+    missing = left_out(solvers)
+    return [solver for solver in solvers if solver not in missing]
 
 
 def every(solvers: Sequence[str]) -> Sequence[str]:

@@ -30,7 +30,10 @@ _Suite = Annotated[
 ]
 _Only = Annotated[
     list[str] | None,
-    typer.Option(help="A size (L) or a glob over names ('*/85/*'); may be repeated.", metavar="GLOB"),
+    typer.Option(
+        help="A size (L), a glob over instances ('*/85/*') or what --list prints; may be repeated.",
+        metavar="GLOB",
+    ),
 ]
 _Solver = Annotated[
     list[str] | None,
@@ -118,7 +121,8 @@ def run(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder that a suite's instances are read from (openb, openb-fill, policies, published).",
+            help="Folder that a suite's instances are read from (openb, openb-fill, policies, published) "
+            "or their profiles (formulations).",
             metavar="DIR",
         ),
     ] = None,
@@ -148,6 +152,7 @@ def run(
     gangplan bench run --suite targets --only L -o build/targets.jsonl
     gangplan bench run --suite hard --only 'M/cpu-heavy/*' --solver highs --solver cpsat --time-limit 30s
     gangplan bench run --suite targets --prototypes DIR -o build/both.jsonl
+    gangplan bench run --suite formulations --only 'sia/512x2048/* rounding *' --time-limit 10s
     gangplan bench run --suite openb-fill --data DIR -o json
     gangplan bench run --suite published --data DIR -o json
     gangplan bench run --suite service --minutes 2 -o json
@@ -160,9 +165,10 @@ def run(
     from gangplan.bench import selection
     from gangplan.bench.driver import measure_all
     from gangplan.bench.problems import problems
-    from gangplan.bench.progress import named, shown
+    from gangplan.bench.progress import shown
     from gangplan.bench.report.forms import FORMS
     from gangplan.bench.rows import RowFile
+    from gangplan.bench.runs import named
 
     chosen = selection.Selection(
         suite=suite,
@@ -180,6 +186,8 @@ def run(
         minutes=minutes,
     )
     runs: tuple[Run, ...] = chosen.runs()
+    for solver_, reason in chosen.left_out().items():
+        say(f"left out: {solver_} cannot be used here: {reason}")
     if list_only:
         for each in runs:
             print(f"{each.suite} {named(each)} {each.time_limit_s:g} s")

@@ -1,7 +1,9 @@
 """The peers' programmes: small ones solved by hand or by trying all, and what rounding may not break."""
 
 import itertools
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from gangplan.bench.formulations.peers.measure import is_peer, run_peer
 from gangplan.bench.formulations.peers.published import FIGURES, beside
 from gangplan.bench.formulations.rival import Limits
 from gangplan.bench.runs import Run, Status
+from gangplan.bench.selection import Selection
 from gangplan.errors import BackendError, InvalidInputError
 from gangplan.model.program import Program, Solution, SolveParameters, SolveStatus
 from gangplan.planning.programmes import chronus, finish_time, shockwave, sia
@@ -253,6 +256,15 @@ def test_rounded_leases_break_nothing(seed):
     values = chronus.round_leases(leases, relaxed.values)
     if values is not None:
         rounded_within(program, values, exact.objective)
+        assert chronus._worth(leases, values) == pytest.approx(program.evaluate(values))
+
+
+def test_who_got_less_than_it_likes_goes_earlier_until_the_plan_is_better():
+    # One device, two leases: both want lease 0; the first in line is worth less, and comes first by its gang.
+    leases = leases_of([1, 1], [1, 1], [[1, 2], [1, 2]], [[3.0, 1.0], [9.0, 1.0]], [1, 1])
+    both = np.zeros(12)
+    both[[0, 2]] = 1.0
+    assert chronus.formulate(leases).evaluate(chronus.round_leases(leases, both)) == pytest.approx(9.0)
 
 
 # Profiles, rows, figures
@@ -262,8 +274,8 @@ def test_rounded_leases_break_nothing(seed):
 def known(request):
     if request.param == "synthetic":
         return profiles.synthetic_profiles(3)
-    folder = profiles.data_folder()
-    if folder is None or not (folder / "sia" / "profiles").is_dir():
+    folder = Path(os.environ.get("GANGPLAN_DATA", "none"))
+    if not (folder / "sia" / "profiles").is_dir():
         pytest.skip("needs the profiles of sia in the folder that GANGPLAN_DATA names")
     return profiles.read_profiles(folder)
 
@@ -298,12 +310,33 @@ def test_beyond_what_was_measured_only_the_ring_grows():
     assert profile.step_seconds(4, 16)[1] == pytest.approx([0.5 + 0.4 * (15 / 16) / (3 / 4)])
 
 
-def test_without_data_profiles_are_drawn(monkeypatch, tmp_path):
-    monkeypatch.setenv("GANGPLAN_DATA", str(tmp_path))
-    known, source = crowd.profiles(0)
+def test_without_data_profiles_are_drawn():
+    known, source = crowd.profiles(0, None)
     assert source == "synthetic"
-    again, _ = crowd.profiles(0)
+    again, _ = crowd.profiles(0, None)
     assert all((known[key].step == again[key].step).all() for key in known)
+
+
+def test_profiles_are_read_from_the_folder_that_is_named(tmp_path):
+    for name in profiles.APPLICATIONS:
+        here = tmp_path / "sia" / "profiles" / name
+        here.mkdir(parents=True)
+        for cluster in profiles.CLUSTERS:
+            (here / f"placements-{cluster}.csv").write_text(
+                "placement,local_bsz,step_time,sync_time\n1,8,0.5,0\n"
+            )
+            (here / f"scalability-{cluster}.csv").write_text(
+                "num_nodes,num_replicas,local_bsz,step_time,sync_time\n"
+            )
+    row = run_peer("sia/16x64/seed0", "rounding", "highs", LIMITS, tmp_path)
+    assert (row["profiles"], row["violations"]) == ("measured", [])
+    with pytest.raises(FileNotFoundError):
+        run_peer("sia/16x64/seed0", "rounding", "highs", LIMITS, tmp_path / "sia")
+    chosen = Selection(suite="formulations", only=("chronus/* rounding highs",), data=tmp_path)
+    assert {(run.source, run.who, run.solver) for run in chosen.runs()} == {
+        (str(tmp_path), "rounding", "highs")
+    }
+    assert {run.source for run in replace(chosen, data=None).runs()} == {""}
 
 
 @pytest.mark.parametrize(

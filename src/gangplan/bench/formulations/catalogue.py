@@ -13,6 +13,7 @@ from gangplan.bench.formulations.pipeline import run_pipeline
 from gangplan.bench.formulations.rival import Formulation, Limits
 from gangplan.bench.formulations.rows import row_of
 from gangplan.bench.formulations.type_capacity import solve_type_capacity
+from gangplan.bench.practice import ready
 from gangplan.bench.runs import Row
 from gangplan.domain.round import Round
 from gangplan.engine.practice import compile_loops
@@ -34,7 +35,8 @@ WITHOUT_SOLVER = frozenset({"density-keep", "density-empty"})
 
 
 def run(round_: Round, formulation: str, solver: str, limits: Limits) -> Row:
-    """One formulation of one round by one solver, as one row; compiled loops are ready before it begins.
+    """One formulation of one round by one solver, as one row; compiled loops and the
+    solver are ready before it begins.
 
     Args:
         round_: a valid round.
@@ -48,6 +50,8 @@ def run(round_: Round, formulation: str, solver: str, limits: Limits) -> Row:
         BackendError: the solver failed.
     """
     compile_loops()
+    if formulation not in WITHOUT_SOLVER:
+        ready(solver)
     began = time.perf_counter()
     instance = build_instance(round_)
     seconds = time.perf_counter() - began

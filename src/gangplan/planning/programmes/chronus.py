@@ -26,6 +26,8 @@ from gangplan.model.program import FloatArray, IntArray, Program
 
 GAP = 1e-4
 _PASSES = 50
+_BLAME_WITHOUT = 8
+"""For who found no leases, where who got less than it likes has 1: of 1, 2, 4 and 8 the best on 64 x 24."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,13 +97,13 @@ def formulate(leases: Leases) -> Program:
 
 
 def round_leases(leases: Leases, relaxed: FloatArray) -> FloatArray | None:
-    """A plan from the relaxation; None where some job found no leases in any of so many passes.
+    """The best plan of so many passes from the relaxation; None where each left some job without leases.
 
     Every job prefers the option with the larger share in the relaxation. Earliest deadline first, then
     largest gang, each takes the leases before its deadline in which the relaxation runs it, then those with
-    most devices free, or falls back on its other options. Who finds none goes first in the next pass (Joslin
-    and Clements, "Squeaky Wheel Optimization", JAIR 1999). At last, better options where there is room for
-    them.
+    most devices free, or falls back on its other options. At last, better options where there is room for
+    them. Who finds none goes first in the next pass, and, once there is a plan, who has a lesser option than
+    it prefers goes a little earlier (Joslin and Clements, "Squeaky Wheel Optimization", JAIR 1999).
     """
     jobs, options = leases.deadline.shape
     number = len(leases.free)
@@ -109,7 +111,9 @@ def round_leases(leases: Leases, relaxed: FloatArray) -> FloatArray | None:
     runs = relaxed[jobs * options :].reshape(jobs, options, number).sum(axis=1)
     preferred = np.argsort(-share, axis=1, kind="stable")
     due = leases.deadline[np.arange(jobs), preferred[:, 0]]
+    liked = leases.reward[np.arange(jobs), preferred[:, 0]]
     blame = np.zeros(jobs, dtype=np.int64)
+    best, most = None, -np.inf
     for _ in range(_PASSES):
         order = np.lexsort((np.arange(jobs), -leases.gang, due, -blame))
         free, values, failed = leases.free.copy(), np.zeros(len(relaxed)), []
@@ -125,9 +129,22 @@ def round_leases(leases: Leases, relaxed: FloatArray) -> FloatArray | None:
                 failed.append(i)
         if not failed:
             _upgrade(leases, values, free, runs)
-            return values
-        blame[failed] += 1
-    return None
+            worth = _worth(leases, values)
+            if worth > most:
+                best, most = values, worth
+        blame[failed] += _BLAME_WITHOUT
+        if best is not None:
+            got = (leases.reward * values[: jobs * options].reshape(jobs, options)).sum(axis=1)
+            blame[got < liked - 1e-9] += 1
+    return best
+
+
+def _worth(leases: Leases, values: FloatArray) -> float:
+    """The objective of a plan's column ``values``, shape (columns,)."""
+    jobs, options = leases.deadline.shape
+    rewards = float(leases.reward.ravel() @ values[: jobs * options])
+    first = values[jobs * options :].reshape(jobs, options, len(leases.free))[:, :, 0].sum(axis=1)
+    return rewards - float(leases.gang @ first) / leases.devices
 
 
 def _upgrade(leases: Leases, values: FloatArray, free: IntArray, runs: FloatArray) -> None:

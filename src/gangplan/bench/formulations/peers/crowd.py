@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from gangplan.bench.formulations.peers.profiles import (
     CLUSTERS,
     NODE_DEVICES,
     Profile,
-    data_folder,
     read_profiles,
     synthetic_profiles,
 )
@@ -43,12 +43,15 @@ class Configuration:
     devices: int
 
 
-def profiles(seed: int) -> tuple[Profiles, str]:
-    """Measured profiles where there are any, else synthetic ones; and which it was."""
-    folder = data_folder()
-    if folder is not None and (folder / "sia" / "profiles").is_dir():
-        return read_profiles(folder), "measured"
-    return synthetic_profiles(seed), "synthetic"
+def profiles(seed: int, folder: Path | None) -> tuple[Profiles, str]:
+    """Those measured in ``folder``, else synthetic ones; and which it was, ``measured`` or ``synthetic``.
+
+    Raises:
+        OSError: a file of the folder is missing.
+    """
+    if folder is None:
+        return synthetic_profiles(seed), "synthetic"
+    return read_profiles(folder), "measured"
 
 
 def configurations(most_devices: int = 64) -> tuple[Configuration, ...]:

@@ -1,9 +1,11 @@
 """Instances of the peers' programmes, drawn with a seed from measured profiles or a seeded stand-in.
 
-Each returns the programme's input, and where the profiles are from.
+Each returns the programme's input, and where the profiles are from: ``folder``, else they are drawn.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 
@@ -22,14 +24,14 @@ _CROWDING = 1.5
 _RESTART_SECONDS = {"cifar10": 50.0, "deepspeech2": 25.0, "bert": 120.0, "yolov3": 80.0, "imagenet": 250.0}
 
 
-def sia(jobs: int, devices: int, seed: int) -> tuple[MultiChoice, str]:
+def sia(jobs: int, devices: int, seed: int, folder: Path | None = None) -> tuple[MultiChoice, str]:
     """A round of ``jobs`` on ``devices`` (a multiple of 64); and where the profiles are from.
 
     Every job has a cap of 1 to 64 devices; half of them run in a random configuration within it; ages and
     restarts are drawn.
     """
     rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
+    known, source = crowd.profiles(seed, folder)
     wanted = crowd.configurations()
     applications = crowd.draw_applications(jobs, rng)
     goodput = crowd.goodputs(known, wanted, applications, crowd.draw_noise(jobs, rng))
@@ -54,13 +56,10 @@ def sia(jobs: int, devices: int, seed: int) -> tuple[MultiChoice, str]:
     ), source
 
 
-_RESTART_SECONDS = {"cifar10": 50.0, "deepspeech2": 25.0, "bert": 120.0, "yolov3": 80.0, "imagenet": 250.0}
-
-
-def finish_time(jobs: int, seed: int) -> tuple[TimeShares, str]:
+def finish_time(jobs: int, seed: int, folder: Path | None = None) -> tuple[TimeShares, str]:
     """``jobs`` jobs on three types with a quarter of a device per job each; and where profiles are from."""
     rng = np.random.default_rng(seed)
-    known, source = crowd.profiles(seed)
+    known, source = crowd.profiles(seed, folder)
     applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
     sizes = sorted(crowd.GANGS)
     wanted = [
@@ -87,10 +86,10 @@ def finish_time(jobs: int, seed: int) -> tuple[TimeShares, str]:
 
 
 def _gangs_and_rates(
-    jobs: int, seed: int, rng: np.random.Generator
+    jobs: int, seed: int, rng: np.random.Generator, folder: Path | None
 ) -> tuple[IntArray, FloatArray, FloatArray, str]:
     """Gangs on one `dgx-ext` node: devices, rate, the rate of one device, and where the profiles are from."""
-    known, source = crowd.profiles(seed)
+    known, source = crowd.profiles(seed, folder)
     applications, gang = crowd.draw_applications(jobs, rng), crowd.draw_gangs(jobs, rng)
     sizes = sorted(crowd.GANGS)
     wanted = [crowd.Configuration("dgx-ext", 1, size) for size in sizes]
@@ -98,13 +97,13 @@ def _gangs_and_rates(
     return gang, goodput[np.arange(jobs), np.searchsorted(sizes, gang)], goodput[:, 0], source
 
 
-def shockwave(jobs: int, devices: int, seed: int) -> tuple[Epochs, str]:
+def shockwave(jobs: int, devices: int, seed: int, folder: Path | None = None) -> tuple[Epochs, str]:
     """``jobs`` jobs on ``devices``, at least 8 of them; and where the profiles are from.
 
     The promised finish leaves room for a plan in which jobs take turns, so that the fairness rows can be met.
     """
     rng = np.random.default_rng(seed)
-    gang, rate, first, source = _gangs_and_rates(jobs, seed, rng)
+    gang, rate, first, source = _gangs_and_rates(jobs, seed, rng, folder)
     epochs = rng.integers(5, 60, size=jobs).astype(np.float64)
     rounds_alone = 10 ** rng.uniform(0.8, 2.2, size=jobs)
     epoch_rounds = rounds_alone * first / rate / epochs
@@ -116,7 +115,7 @@ def shockwave(jobs: int, devices: int, seed: int) -> tuple[Epochs, str]:
     return Epochs(epochs, done, epoch_rounds, gang, devices, promised), source
 
 
-def chronus(jobs: int, leases: int, seed: int) -> tuple[Leases, str]:
+def chronus(jobs: int, leases: int, seed: int, folder: Path | None = None) -> tuple[Leases, str]:
     """``jobs`` jobs that load so many ``leases`` to 91 %; and where the profiles are from.
 
     The jobs are laid out first, large ones first, each in the leases with most devices free (where that does
@@ -124,7 +123,7 @@ def chronus(jobs: int, leases: int, seed: int) -> tuple[Leases, str]:
     the planted end, so that there is a solution; the hard one is anywhere from what the job needs at least.
     """
     rng = np.random.default_rng(seed)
-    gang, rate, first, source = _gangs_and_rates(jobs, seed, rng)
+    gang, rate, first, source = _gangs_and_rates(jobs, seed, rng, folder)
     faster = rate / first
     alone = rng.lognormal(1.6, 0.8, size=jobs) * np.sqrt(gang)
     need = np.clip(np.round(alone / faster).astype(np.int64), 1, leases // 2)

@@ -15,21 +15,25 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from gangplan.bench.formulations.peers import draws
 from gangplan.bench.formulations.peers.published import beside
 from gangplan.bench.formulations.rival import Limits
+from gangplan.bench.practice import ready
 from gangplan.bench.runs import Row, Status
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.model.program import FloatArray, Program, Solution
 from gangplan.planning.programmes import chronus, finish_time, shockwave, sia
-from gangplan_solvers import catalog
+from gangplan_solvers import answer
+from gangplan_solvers.backend import Backend
 
 FORMS = ("sia", "finish-time", "shockwave", "chronus")
 HOWS = ("exact", "paper-gap", "rounding", "bisection")
-_FEASIBLE = 1e-6
 _OPTIMAL_GAP = 1e-6
+_RATIO_TOLERANCE = 1e-5
+"""The last shares meet every ratio up to what a row may be broken by."""
 _NAME = re.compile(r"(sia|finish-time|shockwave|chronus)/(\d+)(?:x(\d+))?/seed(\d+)")
 
 
@@ -55,7 +59,7 @@ def is_peer(instance: str) -> bool:
     return _NAME.fullmatch(instance) is not None
 
 
-def run_peer(instance: str, how: str, solver: str, limits: Limits) -> Row:
+def run_peer(instance: str, how: str, solver: str, limits: Limits, folder: Path | None = None) -> Row:
     """Measure a peer's programme.
 
     Args:
@@ -63,24 +67,27 @@ def run_peer(instance: str, how: str, solver: str, limits: Limits) -> Row:
         how: one of :data:`HOWS`.
         solver: name of a backend.
         limits: of each solver call; its gap is what ``exact`` proves.
+        folder: with ``sia/profiles``, measured; None: profiles are drawn.
 
     Raises:
         InvalidInputError: no such instance, or no such way to solve it.
         UnknownSolverError: the backend is unknown or cannot be used here.
         BackendError: the solver failed, or lacks what the form needs.
+        OSError: a file of the folder is missing.
     """
     form, first, second, seed = _parse(instance)
     if how not in (HOWS[3:] if form == "finish-time" else HOWS[:3]):
         raise InvalidInputError([FieldViolation("who", f"{instance} cannot be solved by {how!r}")])
     size = instance.split("/")[1]
+    backend = ready(solver)
     began = time.perf_counter()
     if form == "finish-time":
-        row = _bisected(first, seed, solver, limits)
+        row = _bisected(first, seed, backend, limits, folder)
     else:
-        drawn = _draw(form, first, second, seed)
+        drawn = _draw(form, first, second, seed, folder)
         if how == "paper-gap":
             limits = replace(limits, relative_gap=drawn.gap)
-        row = (_rounded if how == "rounding" else _exact)(drawn, solver, limits)
+        row = (_rounded if how == "rounding" else _exact)(drawn, backend, limits)
         row |= {"profiles": drawn.source, "paper_gap": drawn.gap}
     figures = beside(form, size)
     return {
@@ -103,63 +110,61 @@ def _parse(instance: str) -> tuple[str, int, int, int]:
     return match[1], int(match[2]), int(match[3] or 0), int(match[4])
 
 
-def _draw(form: str, jobs: int, second: int, seed: int) -> Instance:
+def _draw(form: str, jobs: int, second: int, seed: int, folder: Path | None) -> Instance:
     if form == "sia":
         if second % 64:
             raise InvalidInputError([FieldViolation("instance", "Sia's devices come in multiples of 64")])
-        chosen, source = draws.sia(jobs, second, seed)
+        chosen, source = draws.sia(jobs, second, seed, folder)
         return Instance(sia.formulate(chosen), functools.partial(sia.round_picks, chosen), sia.GAP, source)
     if form == "shockwave":
-        epochs, source = draws.shockwave(jobs, second, seed)
+        epochs, source = draws.shockwave(jobs, second, seed, folder)
         return Instance(
             shockwave.formulate(epochs),
             functools.partial(shockwave.round_plan, epochs),
             shockwave.GAP,
             source,
         )
-    leases, source = draws.chronus(jobs, second, seed)
+    leases, source = draws.chronus(jobs, second, seed, folder)
     return Instance(
         chronus.formulate(leases), functools.partial(chronus.round_leases, leases), chronus.GAP, source
     )
 
 
-def _exact(drawn: Instance, solver: str, limits: Limits) -> Row:
-    """To a proven optimum, or to the limits."""
+def _exact(drawn: Instance, backend: Backend, limits: Limits) -> Row:
+    """To a proven optimum, or to the limits; its values are held against the programme's own rows."""
+    program = drawn.program
     began = time.perf_counter()
-    solution = catalog.usable(solver).solve(drawn.program, limits.parameters())
+    solution = backend.solve(program, limits.parameters())
     seconds = time.perf_counter() - began
-    return _described(drawn.program, solution) | {
+    return _described(program, solution) | {
         "solve_s": seconds,
         "wall_s": seconds,
-        "status": _status(solution.objective, solution.bound).value,
         "relative_gap_asked": limits.relative_gap,
+        **_judged(program, solution.values, solution.bound),
     }
 
 
-def _rounded(drawn: Instance, solver: str, limits: Limits) -> Row:
-    """The relaxation, and a feasible solution made of it; checked against every row."""
+def _rounded(drawn: Instance, backend: Backend, limits: Limits) -> Row:
+    """The relaxation, and a feasible solution made of it; what breaks a row is none."""
+    program = drawn.program
     began = time.perf_counter()
-    relaxed = catalog.usable(solver).solve(drawn.program, limits.parameters(relax=True))
+    relaxed = backend.solve(program, limits.parameters(relax=True))
     solved = time.perf_counter()
     values = None if relaxed.values is None else drawn.rounding(relaxed.values)
     seconds = time.perf_counter() - began
-    broken = 0.0 if values is None else drawn.program.worst_violation(values)
-    objective = None if values is None or broken > _FEASIBLE else drawn.program.evaluate(values)
-    return _described(drawn.program, relaxed) | {
-        "objective": objective,
-        "bound": relaxed.bound,
-        "gap": _gap(objective, relaxed.bound),
+    broken = "" if values is None else answer.violated(program, values)
+    return _described(program, relaxed) | {
         "solve_s": solved - began,
         "round_s": seconds - (solved - began),
         "wall_s": seconds,
-        "violation": broken,
-        "status": _status(objective, relaxed.bound).value,
+        **_judged(program, None if broken else values, relaxed.bound),
+        "not_rounded": broken,
     }
 
 
-def _bisected(jobs: int, seed: int, solver: str, limits: Limits) -> Row:
-    shares, source = draws.finish_time(jobs, seed)
-    backend = catalog.usable(solver)
+def _bisected(jobs: int, seed: int, backend: Backend, limits: Limits, folder: Path | None) -> Row:
+    """Programme after programme; the shares at the end are held against the rows and the ratio."""
+    shares, source = draws.finish_time(jobs, seed, folder)
     seconds, counters = 0.0, {"solver_nodes": 0, "solver_iterations": 0}
 
     def solve(program: Program) -> Solution:
@@ -178,8 +183,12 @@ def _bisected(jobs: int, seed: int, solver: str, limits: Limits) -> Row:
         return row | {"status": Status.NO_SOLUTION.value, "objective": None}
     program = fairest.program
     proved = fairest.rho - fairest.below <= finish_time.TOLERANCE * fairest.rho
+    broken = answer.violated(program, fairest.shares.ravel())
+    if not broken and (worst := shares.worst(fairest.shares)) > fairest.rho * (1.0 + _RATIO_TOLERANCE):
+        broken = f"the worst ratio is {worst}, above {fairest.rho}"
     return row | {
-        "status": (Status.OPTIMAL if proved else Status.FEASIBLE).value,
+        "status": (Status.WRONG if broken else Status.OPTIMAL if proved else Status.FEASIBLE).value,
+        "violations": [broken] if broken else [],
         "objective": -fairest.rho,
         "bound": -fairest.below,
         "gap": (fairest.rho - fairest.below) / fairest.rho,
@@ -198,9 +207,6 @@ def _described(program: Program, solution: Solution) -> dict[str, Any]:
         "columns": program.columns,
         "rows": program.rows,
         "nonzeros": program.nonzeros,
-        "objective": solution.objective,
-        "bound": solution.bound,
-        "gap": _gap(solution.objective, solution.bound),
         "solver_version": solution.solver,
         "solver_nodes": solution.nodes,
         "solver_iterations": solution.iterations,
@@ -209,14 +215,21 @@ def _described(program: Program, solution: Solution) -> dict[str, Any]:
     }
 
 
-def _gap(objective: float | None, bound: float) -> float | None:
-    if objective is None or not math.isfinite(bound):
-        return None
-    return (bound - objective) / max(abs(bound), abs(objective), 1e-12)
-
-
-def _status(objective: float | None, bound: float) -> Status:
-    gap = _gap(objective, bound)
-    if objective is None:
-        return Status.NO_SOLUTION
-    return Status.OPTIMAL if gap is not None and gap <= _OPTIMAL_GAP else Status.FEASIBLE
+def _judged(program: Program, values: FloatArray | None, bound: float) -> Row:
+    """Status, value and gap of ``values``, recomputed and held against every row and the bound."""
+    known = bound if math.isfinite(bound) else None
+    if values is None:
+        return {"status": Status.NO_SOLUTION.value, "objective": None, "bound": known, "gap": None}
+    value, broken = program.evaluate(values), answer.violated(program, values)
+    gap = None if known is None else (known - value) / max(abs(known), abs(value), 1e-12)
+    if not broken and gap is not None and gap < -_OPTIMAL_GAP:
+        broken = f"the value {value} is above the bound {known}"
+    proved = gap is not None and gap <= _OPTIMAL_GAP
+    status = Status.WRONG if broken else Status.OPTIMAL if proved else Status.FEASIBLE
+    return {
+        "status": status.value,
+        "objective": value,
+        "bound": known,
+        "gap": gap,
+        "violations": [broken] if broken else [],
+    }

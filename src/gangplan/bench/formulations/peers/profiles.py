@@ -1,15 +1,13 @@
 """Step times of training jobs by accelerator type, batch size, nodes and devices.
 
 Measured: the profiles of Sia's artifact (Subramanya et al., SOSP 2023), ``placements-CLUSTER.csv`` and
-``scalability-CLUSTER.csv`` in ``sia/profiles/APPLICATION``, found through ``GANGPLAN_DATA``, else in
-``shared/data`` beside the checkout.
-Without them :func:`synthetic_profiles` draws some of the same form.
+``scalability-CLUSTER.csv`` in ``sia/profiles/APPLICATION`` of a folder with data sets (``--data DIR``).
+Without one :func:`synthetic_profiles` draws some of the same form.
 """
 
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,13 +67,6 @@ class Profile:
 
 def _ring(devices: int) -> float:
     return (devices - 1) / devices
-
-
-def data_folder() -> Path | None:
-    """The folder with data sets; None when there is none."""
-    named = os.environ.get("GANGPLAN_DATA")
-    folder = Path(named) if named else Path(__file__).parents[6] / "shared" / "data"
-    return folder if folder.is_dir() else None
 
 
 def read_profiles(folder: Path) -> dict[tuple[str, str], Profile]:

@@ -31,18 +31,19 @@ def section(rows: Sequence[Row]) -> Section | None:
             key[0],
             key[1],
             key[2],
+            ", ".join(sorted({row["profiles"] for row in group if row.get("profiles")})),
             str(len(group)),
             statuses(group),
             spread(field(group, "objective"), ".6g"),
             percent(values(group, gap)),
             *(spread(field(group, name), ",.0f") for name in ("unbound_gangs", "unbound_devices")),
-            *(seconds(field(group, name)) for name in ("build_s", "solve_s", "bind_s", "wall_s")),
+            *(seconds(field(group, name)) for name in ("build_s", "solve_s", "round_s", "bind_s", "wall_s")),
             *(spread(field(group, name), ",.0f") for name in ("columns", "rows", "nonzeros")),
         )
         for key, group in grouped(mine)
     ]
     columns = (
-        "instance|formulation|solver|n|status|value|gap to the best bound|unbound gangs|unbound devices|"
-        "build s|solve s|bind s|whole s|columns|rows|nonzeros"
+        "instance|formulation|solver|profiles|n|status|value|gap to the best bound|unbound gangs|"
+        "unbound devices|build s|solve s|round s|bind s|whole s|columns|rows|nonzeros"
     )
     return Section("Formulations", Table(tuple(columns.split("|")), tuple(lines)))
