@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node
-from gangplan.domain.job import Component, Gate, Interactive, Job, Running, TaskGroup, TaskPlacement
+from gangplan.domain.job import (
+    Component,
+    DeadlineKind,
+    Gate,
+    Interactive,
+    Job,
+    Running,
+    TaskGroup,
+    TaskPlacement,
+)
 from gangplan.domain.plan import Action, ActionKind, Plan, RoundResult
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
@@ -273,6 +283,40 @@ def test_who_is_left_at_the_limit_is_said() -> None:
         None,
     )
     assert figures.queueing_p99 == 2 * D
+
+
+@pytest.mark.parametrize(
+    ("lost", "ends_after"),
+    [
+        pytest.param(
+            {"deadline": 600.0, "deadline_kind": DeadlineKind.STRICT}, 4, id="a strict deadline is lost"
+        ),
+        pytest.param({"component": Component((TaskGroup(count=2, allowed_counts=(2,)),))}, 4, id="too large"),
+        pytest.param({"deadline": 600.0}, 6, id="a deadline that is only a target: it ends late"),
+    ],
+)
+def test_who_can_never_start_is_not_waited_for(lost: dict[str, Any], ends_after: int) -> None:
+    late = a_job("b")
+    late = replace(late, job=replace(late.job, **lost))
+    found = play(
+        a_history(a_job(), late),
+        policies.make("gangplan-deadline", policies.How(pipeline="greedy")),
+        Settings(most_rounds=50),
+    )
+    assert found.state.totals.rounds == ends_after
+    assert measure(found).unfinished == (0 if found.finished else 1)
+
+
+def test_a_node_that_comes_back_is_waited_for() -> None:
+    down = Failure("n", 0.0, 3000.0)
+    late = a_job("b", seconds=10.0)
+    never = replace(late, job=replace(late.job, deadline=5.0, deadline_kind=DeadlineKind.STRICT))
+    found = play(
+        a_history(never, failures=(down,)),
+        policies.make("gangplan-deadline", policies.How(pipeline="greedy")),
+        Settings(most_rounds=50),
+    )
+    assert found.state.totals.rounds == 11
 
 
 def test_the_rounds_of_nobody_are_skipped_and_counted() -> None:

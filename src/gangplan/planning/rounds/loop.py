@@ -25,6 +25,7 @@ from gangplan.planning.rounds.advance import advanced, begun, counted, started, 
 from gangplan.planning.rounds.fair_self import Paces, completed, integrated, revised
 from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.rounds.present import present_round
+from gangplan.planning.rounds.standstill import stands_still
 from gangplan.planning.rounds.state import FairSelf, JobState, State
 from gangplan.planning.rounds.told import Telling, Told
 
@@ -107,7 +108,8 @@ def play(
     """Play a history until all its jobs have ended, or for ``settings.most_rounds``.
 
     Rounds in which nobody is there are skipped, and counted. So are those in which nothing can change where
-    the policy says for how long that is; all is exact to the second all the same.
+    the policy says for how long that is; all is exact to the second all the same. It ends sooner where only
+    jobs are left that the policy's verdicts say can never start: too large, or a strict deadline is lost.
 
     Args:
         history: what is given.
@@ -131,6 +133,8 @@ def play(
         state = record.after
         if on_round is not None:
             on_round(record)
+        if world.over(record):
+            break
     return Played(history, policy.name, settings, state, world.paces)
 
 
@@ -244,6 +248,12 @@ class _World:
             predictor=self._learned(state, live | gone),
         )
         return RoundRecord(state.totals.rounds, round_, plan, state, after, rounds)
+
+    def over(self, record: RoundRecord) -> bool:
+        """Whether nothing happens after a round any more, though jobs are left."""
+        state = record.after
+        comes = state.arrived < len(self._queue) or (self._turns and self._turns[-1] > record.before.now)
+        return not comes and not record.plan.actions and stands_still(state)
 
     def _rounds_alike(self, state: State, round_: Round, plan: Plan) -> int:
         """This round and those after it that are the same: until something happens, or may be decided."""
