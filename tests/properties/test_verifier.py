@@ -18,7 +18,7 @@ from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.outcomes import outcomes
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
-from gangplan.testing.mutations import MUTATIONS, mutants
+from gangplan.testing.mutations import mutants, mutations
 from gangplan.testing.strategies import plans, rounds
 
 from .corpus import CORPUS
@@ -61,7 +61,12 @@ def test_every_rule_is_hit_by_a_mutation(rule, caught):
 
 
 def test_every_mutation_breaks_a_rule_that_exists():
-    assert set(MUTATIONS) == set(RULES)
+    assert set(mutations()) == set(RULES)
+
+
+def test_a_mutation_stands_in_the_file_of_its_rule_s_family():
+    for rule, known in mutations().items():
+        assert {mutation.__module__.rpartition(".")[2] for mutation in known} == {rule.partition(".")[0]}
 
 
 @pytest.mark.parametrize("name", CORPUS)
