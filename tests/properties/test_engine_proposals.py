@@ -24,7 +24,8 @@ from gangplan.model.packing.adopt import adopt
 from gangplan.model.packing.order import make_plan
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
-from gangplan.testing.strategies import plans, rounds
+from gangplan.testing.strategies import rounds
+from gangplan.testing.strategies.plans import plans
 
 from .planned import RELATIVE, drawn, in_depth, planned, reached, slack
 

@@ -15,7 +15,8 @@ from gangplan.model.instance.instance import build_instance
 from gangplan.model.instance.limits import HEADROOM
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.verify import verify
-from gangplan.testing.strategies import NOW, rounds
+from gangplan.testing.strategies import rounds
+from gangplan.testing.strategies.draw import NOW
 
 from .planned import drawn, planned
 

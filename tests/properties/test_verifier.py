@@ -19,7 +19,8 @@ from gangplan.model.verifier.outcomes import outcomes
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.enumerate import best_plan
 from gangplan.testing.mutations import mutants, mutations
-from gangplan.testing.strategies import plans, rounds
+from gangplan.testing.strategies import rounds
+from gangplan.testing.strategies.plans import plans
 
 from .corpus import CORPUS
 

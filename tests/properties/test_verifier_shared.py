@@ -21,7 +21,8 @@ from gangplan.model.verifier.outcome_table import table_of
 from gangplan.model.verifier.reading import read_plan
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.mutations import mutants
-from gangplan.testing.strategies import plans, rounds
+from gangplan.testing.strategies import rounds
+from gangplan.testing.strategies.plans import plans
 
 from .corpus import CORPUS
 from .planned import drawn, planned
