@@ -125,14 +125,18 @@ def _sharing_quota(judge: Judge, candidate: Candidate) -> list[list[Action]]:
     return [members for _, members in sorted(changes.items())]
 
 
-def poor(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Bundle, Weighed]]:
-    """The bundles of ``candidate`` that do not pay."""
+def weigh_all(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Bundle, Weighed]]:
+    """All bundles of ``candidate``, and what they are worth."""
     with looking(judge):
-        weighed = [
+        return [
             (bundle, weigh(judge, candidate, floor, jobs_of(bundle)))
             for bundle in bundles(judge, candidate, floor)
         ]
-    return [(bundle, each) for bundle, each in weighed if not each.pays]
+
+
+def poor(judge: Judge, candidate: Candidate, floor: Candidate) -> list[tuple[Bundle, Weighed]]:
+    """The bundles of ``candidate`` that do not pay."""
+    return [(bundle, each) for bundle, each in weigh_all(judge, candidate, floor) if not each.pays]
 
 
 @contextmanager

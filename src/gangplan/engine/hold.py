@@ -3,9 +3,10 @@
 A bundle is judged over the shortest horizon of its members (decision 13): one job that ends in the next round
 but one, moved to make room, and nothing in it pays, however much a large gang gains by it for days. The
 programme cannot see that, since it spreads every cost over the job's own horizon. So candidates are looked at
-as they come. A few disruptions that do not pay are taken back at once. Where most of them would pay if only
-their bundle lasted longer, those of its running jobs that end before are held where they are, with those that
-make room only for who ends before, and whatever is planned next is planned around them.
+as they come. A few disruptions that do not pay are taken back at once, or put back where time is short. Where
+most of them would pay if only their bundle lasted longer, those of its running jobs that end before are held
+where they are, with those that make room only for who ends before, and whatever is planned next is planned
+around them.
 
 Measured on ``XL/steady/85/seed2``: a bundle of 214 disruptions and 972 starts, which did not pay for two of
 them; with these two held the prices' plan is worth .003 % less, and all of it pays.
@@ -19,9 +20,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gangplan.domain.plan import Action
-from gangplan.engine.bundles import Bundle, Weighed, is_chosen, poor
+from gangplan.engine.bundles import Bundle, Weighed, is_chosen, weigh_all
 from gangplan.engine.judge import Candidate, Judge
-from gangplan.engine.take_back import disruptions, take_back
+from gangplan.engine.put_back import put_back
+from gangplan.engine.take_back import TAKING_BACK, disruptions, take_back
 from gangplan.model.packing.assignment import Assignment, worth
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.branching import staying
@@ -55,6 +57,7 @@ class Holding:
     classes: set[int] = field(default_factory=set)
     best: Candidate = field(init=False)
     _poor: list[Candidate] = field(default_factory=list, repr=False)
+    _put_back: list[Candidate] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.best = self.floor
@@ -84,20 +87,27 @@ class Holding:
             return True
         if candidate in self._poor:
             return False
-        found = poor(self.judge, candidate, self.floor)
-        if found:
-            vain = sum(is_chosen(action) for bundle, _ in found for action in bundle)
-            if vain > _MINOR * disruptions(candidate):
-                for bundle, weighed in found:
-                    self.classes |= self._short(candidate, bundle, weighed)
-                self._poor.append(candidate)
-                return False
-            if self.judge.hurried:
-                return False
-            candidate = take_back(self.judge, candidate, self.floor).candidate
-        if candidate.value > self.best.value:
+        if candidate in self._put_back:
+            return True
+        weighed = weigh_all(self.judge, candidate, self.floor)
+        vain = [(bundle, each) for bundle, each in weighed if not each.pays]
+        if not vain:
             self.best = candidate
-        return True
+            return True
+        if sum(is_chosen(a) for bundle, _ in vain for a in bundle) > _MINOR * disruptions(candidate):
+            for bundle, each in vain:
+                self.classes |= self._short(candidate, bundle, each)
+            self._poor.append(candidate)
+            return False
+        if self.judge.has_time_for(TAKING_BACK):
+            found: Candidate | None = take_back(self.judge, candidate, self.floor).candidate
+        else:
+            self._put_back.append(candidate)
+            paying = [bundle for bundle, each in weighed if each.pays]
+            found = put_back(self.judge, candidate, self.floor, [bundle for bundle, _ in vain], paying)
+        if found is not None and found.value > self.best.value:
+            self.best = found
+        return found is not None
 
     def _short(self, candidate: Candidate, bundle: Bundle, weighed: Weighed) -> set[int]:
         """Classes of the running jobs of ``bundle`` without which it may pay.

@@ -27,6 +27,10 @@ _MOST_RESERVE = 0.3
 _ANSWERING_FACTS, _ANSWERING_JUDGED = 1.2, 0.8
 """What verdicts cost, in times that the verifier's constants took (.8 at S and XL to 1.4 at M and L), and in
 slowest verifications (.8 at XL to 2 at M): the larger, since a session keeps constants."""
+_UNEXPLAINED = 0.3
+"""What an answer without reasons takes, in slowest verifications (.25 at XL and XXL)."""
+_AGAIN = 1.2
+"""What one more verification takes, in the last one: only the first prepares the others."""
 _FLOORS = frozenset({*guarantee.RULES, *tier.RULES})
 
 
@@ -93,6 +97,7 @@ class Judge:
         bound: no plan is worth more.
         stages: all candidates in the order in which they were judged.
         slowest_seconds: longest time that one candidate took.
+        latest_seconds: time that the last one took.
         rejected: candidates that broke a rule.
         remarks: what else the caller should know, one sentence each.
     """
@@ -107,6 +112,7 @@ class Judge:
     bound: float = float("inf")
     stages: list[Stage] = field(default_factory=list)
     slowest_seconds: float = 0.0
+    latest_seconds: float = 0.0
     rejected: list[Rejection] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     on_better: Callable[[Judge, Candidate], None] | None = None
@@ -145,6 +151,12 @@ class Judge:
         return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
 
     @property
+    def has_time_to_put_back(self) -> bool:
+        """Whether one more like the last can be judged and answered, if need be without reasons."""
+        needed = _AGAIN * self.latest_seconds + _UNEXPLAINED * self.slowest_seconds
+        return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
+
+    @property
     def answering_seconds(self) -> float:
         """What the verdicts of the answer will about take."""
         facts = self.budget.seconds_by_phase.get("facts", 0.0)
@@ -178,7 +190,8 @@ class Judge:
         with self.budget.phase("verify"):
             plan = self._writer.plan(assignment)
             verification = verify(self.instance.round, plan, self.facts)
-        self.slowest_seconds = max(self.slowest_seconds, self.budget.elapsed - began)
+        self.latest_seconds = self.budget.elapsed - began
+        self.slowest_seconds = max(self.slowest_seconds, self.latest_seconds)
         if not verification.valid:
             self.rejected.append(Rejection(name, verification.violations[0]))
             self._stage(name, None)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gangplan.engine.bundles import is_chosen
 from gangplan.engine.judge import Candidate, Judge
-from gangplan.engine.take_back import TakenBack, take_back
+from gangplan.engine.take_back import TAKING_BACK, TakenBack, take_back
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.branching import staying
 from gangplan.model.prices.lagrangian import PriceSearch
@@ -44,6 +44,8 @@ def settle(
     """
     if lasting is best:
         return TakenBack(best, 0, 0)
+    if lasting is not None and lasting is not floor and not judge.has_time_for(TAKING_BACK):
+        return _instead(best, lasting, 1)
     settled = _settled(judge, search, best, floor)
     if lasting is not None and lasting.value > settled.candidate.value:
         return _instead(best, lasting, settled.bundles)

@@ -5,11 +5,13 @@ Bundles are judged as ``bundles`` says; ties go to fewer actions.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action
-from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, looking, weigh
+from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, looking, weigh, weigh_all
 from gangplan.engine.judge import Candidate, Judge
+from gangplan.engine.put_back import put_back
 from gangplan.engine.stages import holds_a_floor
 from gangplan.model.packing.assignment import Assignment, Placed
 from gangplan.model.packing.fill import fill, stay_where_free
@@ -20,6 +22,9 @@ _ONE_MORE = 0.7
 """Verifications (the first, which prepares the others, is the slowest) that one more revert takes."""
 _FOR_THE_REST = 3.0
 """Verifications for which there must be time before one more part is taken back: all may have to be."""
+TAKING_BACK = 1.5
+"""Verifications for which there must be time before anything is taken back: what looks and a revert took at
+XL and XXL. Where there is less, it is only put back."""
 _PARTS = 12
 """Most parts of a bundle that are taken back one by one."""
 
@@ -42,19 +47,13 @@ class TakenBack:
 def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack:
     """Take back the bundles of ``candidate`` without proved gain over ``floor``, which keeps everything.
 
-    Where that cannot be done, or not in time, the answer is ``floor``.
+    Where that cannot be done, or not in time, they are put back as ``floor`` has them; where not even that is
+    possible, the answer is ``floor``.
     """
     reverted_bundles = actions = 0
     paying: set[frozenset[str]] = set()
     for last in (*([False] * _PASSES), True):
-        with looking(judge):
-            poor = [
-                bundle
-                for bundle in bundles(judge, candidate, floor)
-                if jobs_of(bundle) not in paying
-                and not weigh(judge, candidate, floor, jobs_of(bundle)).pays
-                and not holds_a_floor(judge, candidate, bundle)
-            ]
+        poor, others = _split(judge, candidate, floor, paying)
         if not poor:
             break
         if not last and (thinned := _thin(judge, candidate, floor, poor)) is not None:
@@ -65,12 +64,27 @@ def take_back(judge: Judge, candidate: Candidate, floor: Candidate) -> TakenBack
         reverted = None
         if not last and judge.has_time_for(_ONE_MORE):
             reverted = _revert_all(judge, candidate, poor, paying)
-        candidate, done = reverted or (floor, poor)
-        reverted_bundles += len(done)
-        actions += sum(1 for bundle in done for action in bundle if is_chosen(action))
+        reverted_bundles += len(poor if reverted is None else reverted[1])
+        actions += sum(is_chosen(a) for bundle in (reverted or (None, poor))[1] for a in bundle)
+        if reverted is None:
+            candidate = put_back(judge, candidate, floor, poor, others) or floor
+            break
+        candidate = reverted[0]
     if candidate.value < floor.value and not disruptions(candidate):
         candidate = floor  # what was taken back left less than keeping everything does
     return TakenBack(candidate, reverted_bundles, actions)
+
+
+def _split(
+    judge: Judge, candidate: Candidate, floor: Candidate, paying: Collection[frozenset[str]]
+) -> tuple[list[Bundle], list[Bundle]]:
+    """The bundles without proved gain, and the others: those that pay, or hold a floor."""
+    poor: list[Bundle] = []
+    others: list[Bundle] = []
+    for bundle, weighed in weigh_all(judge, candidate, floor):
+        stays = weighed.pays or jobs_of(bundle) in paying or holds_a_floor(judge, candidate, bundle)
+        (others if stays else poor).append(bundle)
+    return poor, others
 
 
 def disruptions(candidate: Candidate) -> int:
@@ -84,6 +98,8 @@ def _thin(judge: Judge, candidate: Candidate, floor: Candidate, poor: list[Bundl
     One exchange that does not pay, or whose jobs soon end, would else drag down every other that its queue
     has room for. Parts that do not pay alone go first, then those of the shortest horizon.
     """
+    if not judge.has_time_for(_FOR_THE_REST):
+        return None
     parts = []
     mixed = set().union(*(jobs_of(bundle) for bundle in poor))
     with looking(judge):
