@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.domain.job import Running
-from gangplan.domain.plan import Plan, VerdictKind
+from gangplan.domain.job import Running, TaskPlacement
+from gangplan.domain.plan import Claim, Plan, VerdictKind
 from gangplan.domain.round import Round
-from gangplan.engine.explain_job import applied, explain_job, starts
+from gangplan.engine.explain_job import applied, explain_job, opened, starts, with_copies
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.recommend import recommend
 from gangplan.engine.round import plan_round
+from gangplan.model.constraints.claim import in_force
 from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.instance.weights import base_weights
@@ -34,7 +35,8 @@ def raw_places(round_: Round, job: str) -> Iterator[Verification]:
     """Every raw assignment of a waiting job beside all that runs, as far as the verifier accepts it."""
     seen = _Enumeration(round_, raw=bool(round_.claims), max_plans=100_000)
     alone = {one.name: seen._choices(one) for one in round_.jobs}
-    kept = {name: _kept(choices) for name, choices in alone.items() if name != job}
+    owed = {name: set(placements) for name, placements in seen.facts.once(in_force).items()}
+    kept = {name: _kept(choices, owed.get(name)) for name, choices in alone.items() if name != job}
     if any(choice is None for choice in kept.values()):
         return
     for choice in alone[job]:
@@ -44,8 +46,10 @@ def raw_places(round_: Round, job: str) -> Iterator[Verification]:
                 yield found
 
 
-def _kept(choices: list[_Choice]) -> _Choice | None:
-    """To stay, for who runs; to wait, for who does not; None: it can do neither."""
+def _kept(choices: list[_Choice], owed: set[TaskPlacement] | None) -> _Choice | None:
+    """To stay, for who runs; to wait, for who does not, or to start at its claim; None: it can do neither."""
+    if owed is not None:
+        return next((choice for choice in choices if set(choice.placements) == owed), None)
     kinds = {None if choice.kind is None else choice.kind.value: choice for choice in choices}
     return kinds.get("KEEP", kinds.get(None))
 
@@ -96,7 +100,6 @@ def planned(round_: Round) -> Plan:
 @given(st.one_of(rounds("tiny"), leaving("tiny")))
 def test_explanations_are_sound(round_):
     """P18: with what is named changed it starts, with what is named kept it does not, by the enumerator."""
-    round_ = replace(round_, claims=())
     plan = planned(round_)
     runs = {one.job for one in plan.actions if one.placements}
     for job in [name for name in waiting(round_) if name not in runs][:2]:
@@ -108,20 +111,67 @@ def test_explanations_are_sound(round_):
             assert witness is not None
             assert verify(changed, witness).valid
             assert any(one.job == job and one.placements for one in witness.actions)
-            assert starts(round_, job, plan) is None or found.verdict.kind is VerdictKind.NOT_CHOSEN
+            for_worth = found.verdict.kind is VerdictKind.NOT_CHOSEN or found.verdict.code == "RESIDUAL_VALUE"
+            assert for_worth or starts(round_, job, plan) is None
         holders = {each.removeprefix("job:") for each in found.verdict.conflict_set if each[:4] == "job:"}
         if holders:
             assert not any(raw_places(beside(round_, plan, job, holders), job))
 
 
+@st.composite
+def claimed_while_closed(draw: st.DrawFn) -> Round:
+    """A round with closed nodes, empty but for the claim there of a job that waits, if it can have one."""
+    round_ = replace(draw(rounds("tiny")), claims=(), reservations=(), outlook=None)
+    there = {node.name for node in round_.cluster.nodes}
+    like = draw(st.sampled_from(sorted(there)))
+    round_ = with_copies(round_, like, draw(st.integers(1, 2)))
+    nodes = [node for node in round_.cluster.nodes if node.name not in there]
+    closed = replace(
+        round_.cluster,
+        nodes=tuple(replace(n, cordoned=n.cordoned or n in nodes) for n in round_.cluster.nodes),
+    )
+    empty = replace(round_.cluster, nodes=tuple(nodes))
+    round_ = replace(round_, cluster=closed)
+    runs = {one.job for one in planned(round_).actions if one.placements}
+    for job in [one for one in round_.jobs if one.running is None and one.name not in runs][:1]:
+        witness = starts(replace(round_, jobs=(job,), cluster=empty), job.name, Plan())
+        if witness is not None:
+            claim = Claim(job.name, witness.actions[0].placements, round_.now + 600.0)
+            round_ = replace(round_, claims=(claim,))
+    return round_
+
+
+@settings(max_examples=25)
+@given(claimed_while_closed())
+def test_nodes_that_open_are_named_where_a_claim_on_them_leaves_room(round_):
+    """Wherever the raw enumerator finds a place on them, beside the plan and beside who has the claim."""
+    plan = planned(round_)
+    runs = {one.job for one in plan.actions if one.placements}
+    closed = [node.name for node in round_.cluster.nodes if node.cordoned]
+    gated = build_instance(round_).gated
+    others = {claim.job for claim in round_.claims} | runs
+    for job in [name for name in waiting(round_) if name not in runs | gated][:3]:
+        verdict = explain_job(round_, plan, job).verdict
+        assert verdict is not None
+        change = next((each for each in verdict.counterfactuals if each.nodes), None)
+        if change is not None:
+            witness = starts(applied(round_, job, change), job, plan)
+            assert witness is not None
+            assert verify(applied(round_, job, change), witness).valid
+        elif verdict.code != "QUEUE_LIMIT" and starts(round_, job, plan) is None:
+            assert not any(raw_places(beside(opened(round_, closed), plan, job, others), job))
+
+
 def beside(round_: Round, plan: Plan, job: str, holders: set[str]) -> Round:
-    """Nobody but the job and those in its way, which run where the plan has them."""
+    """Nobody but the job and those in its way, which run where the plan has them, if it has."""
     places = {one.job: one.placements for one in plan.actions if one.placements}
     return replace(
         round_,
         outlook=None,
         jobs=tuple(
-            one if one.name == job else replace(one, running=Running(places[one.name]))
+            one
+            if one.name == job or one.name not in places
+            else replace(one, running=Running(places[one.name]))
             for one in round_.jobs
             if one.name == job or one.name in holders
         ),

@@ -80,10 +80,14 @@ def explain_job(
     j = instance.job_index[job]
     assignment, _ = adopted(Judge(instance, round_facts(round_), budget), plan)
     verdict = next(each for each in explain(instance, assignment, finished=finished) if each.job == job)
-    changes = _Changes(instance, j, plan, assignment, verdict, budget)
-    verdict = replace(
-        verdict, conflict_set=changes.conflict_set(), counterfactuals=tuple(changes.counterfactuals())
-    )
+    if verdict.code == "NO_ARRANGEMENT" and not finished and starts(round_, job, plan) is not None:
+        message = "there is room for it beside the plan, and the search ended before it was taken"
+        verdict = replace(verdict, code="SEARCH_STOPPED", message=message)
+    else:
+        changes = _Changes(instance, j, plan, assignment, verdict, budget)
+        verdict = replace(
+            verdict, conflict_set=changes.conflict_set(), counterfactuals=tuple(changes.counterfactuals())
+        )
     message = f"{job} waits: {verdict.message}"
     if verdict.counterfactuals:
         message += f"; it {verdict.counterfactuals[0].message}"
@@ -228,14 +232,27 @@ class _Changes:
         return None
 
     def _closed_needed(self) -> tuple[str, ...]:
-        """Closed nodes without any of which, were the others open, it would not start."""
-        closed = [node.name for node in self.round.cluster.nodes if _is_closed(node)]
-        if not closed or not self._starts(opened(self.round, closed)):
-            return ()
+        """Closed nodes without any of which, were the others open, it would not start.
+
+        What stands on a node may depend on its being open, too: a claim or a promise comes into force, and
+        may take what the job needs elsewhere; who runs there is not forced off any more. So all are tried,
+        then those without claims of others, without running jobs, and without either.
+        """
+        every = {node.name for node in self.round.cluster.nodes if _is_closed(node)}
+        others = [(each.job, each.placements) for each in self.round.claims]
+        others += [(each.job, each.placements) for each in self.round.reservations]
+        owed = {place.node for job, places in others if job != self.name for place in places}
+        held = {place.node for job in self.round.jobs if job.running for place in job.running.placements}
+        tries = dict.fromkeys(frozenset(every - some) for some in (set[str](), owed, held, owed | held))
+        closed = frozenset[str]()
+        for some in tries:
+            if some and not self.budget.exhausted and self._starts(opened(self.round, some)):
+                closed = some
+                break
         for name in sorted(closed):
             if self.budget.exhausted:
                 break
-            fewer = [other for other in closed if other != name]
+            fewer = closed - {name}
             if self._starts(opened(self.round, fewer)):
                 closed = fewer
         return tuple(sorted(closed))
@@ -309,6 +326,8 @@ class _Changes:
 def starts(round_: Round, job: str, plan: Plan) -> Plan | None:
     """A plan that starts a job beside all else that another plan does, verified; None: none was found.
 
+    A change may bring claims into force, and promises that are due: who has one starts there, too.
+
     Args:
         round_: the round, maybe changed since ``plan`` was made.
         job: the job's name.
@@ -322,9 +341,15 @@ def starts(round_: Round, job: str, plan: Plan) -> Plan | None:
     others = as_assigned(instance, there)
     if others is None:
         return None
-    others = Assignment(others.kept - {j}, {i: p for i, p in others.placed.items() if i != j})
-    occupancy = occupancy_of(instance, others)
+    owed = {i for i in instance.placements if instance.jobs[i].running is None} - others.placed.keys()
+    others = Assignment(
+        (others.kept - {j}) | (owed - {j}), {i: p for i, p in others.placed.items() if i != j}
+    )
     judge = Judge(instance, round_facts(round_), Budget(None))
+    if j in owed:
+        found = judge.consider("start", replace(others, kept=others.kept | {j}))
+        return None if found is None else found.plan
+    occupancy = occupancy_of(instance, others)
     job_class = instance.classes[int(instance.class_of_job[j])]
     for k in range(job_class.start, job_class.stop):
         if occupancy.members_allowed(job_class, instance.option_at(k)) < 1:
