@@ -25,7 +25,8 @@ os.environ.setdefault("GANGPLAN_SESSIONS", "memory")  # for services of tests' o
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def compiled() -> None:
-    """Compile the loops before any test's clock runs."""
-    compile_loops()
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the loops in every process that runs tests, before any test's clock runs."""
+    options = session.config.option
+    if not options.collectonly and not getattr(options, "numprocesses", None):
+        compile_loops()
