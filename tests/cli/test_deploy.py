@@ -147,7 +147,7 @@ def test_the_container_file_copies_what_there_is() -> None:
     text = FILES["container"].read().replace("\\\n", " ")
     lines = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
     assert {word for word, _ in lines} <= set(
-        "FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE STOPSIGNAL ENTRYPOINT CMD".split()
+        "ARG FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE STOPSIGNAL ENTRYPOINT CMD".split()
     )
     copied = [words.split() for word, words in lines if word == "COPY" and not words.startswith("--from")]
     sources = [source for words in copied for source in words[:-1]]
@@ -157,6 +157,14 @@ def test_the_container_file_copies_what_there_is() -> None:
     entry, command = json.loads(values["ENTRYPOINT"]), json.loads(values["CMD"])
     assert [Path(entry[0]).name, command[0]] == ["gangplan", "serve"]
     assert values["USER"] == "10001:10001"
+    bases = [words.split()[0] for word, words in lines if word == "FROM"]
+    assert bases == ["${BASE}", "${BASE}"]  # what is built in the one runs in the other
+    assert values["ARG"].startswith("BASE=")
+    found = yaml.safe_load(FILES["config"].read())
+    ports = [found[name] for name in ("port", "health_port", "metrics_port")]
+    assert list(map(int, values["EXPOSE"].split())) == ports
+    kept = json.loads(values["VOLUME"])
+    assert kept == [str(Path(found["sessions"]).parent), values["ENV"].removeprefix("NUMBA_CACHE_DIR=")]
     extras = re.search(r"\.\[([\w,]+)\]", values["RUN"] + text)
     assert extras is not None
     project = (HOUSE / "pyproject.toml").read_text()
