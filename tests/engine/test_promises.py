@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gangplan.domain.cluster import AcceleratorType, NodeHealth
-from gangplan.domain.job import Capabilities, DeviceShare, TaskPlacement
+from gangplan.domain.job import Capabilities, DeviceShare, Gate, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import ActionKind, ForcedReason
 from gangplan.domain.policy import Policy
@@ -180,13 +180,14 @@ def test_an_old_job_is_promised_a_place_and_starts_by_then():
     [
         (None, {}, True),
         (8, {"H": 8}, True),
-        (None, {"H": 7}, False),
-        (7, {}, False),
-        (9, {}, True),
+        (None, {"H": 7}, True),
+        (7, {}, True),
+        (None, {"H": 6}, False),
+        (6, {}, False),
         (None, {"A": 0}, True),
     ],
 )
-def test_a_limit_of_all_that_there_is_stops_no_promise_and_a_lower_one_does(limit, by_type, told):
+def test_only_a_limit_that_a_job_is_too_large_for_stops_promises_to_it(limit, by_type, told):
     """Eight devices of type H, for H only; the job waits in a queue below the limited one."""
     queues = (Queue("top", None, limit, by_type), Queue("q", "top"))
     jobs = [replace(long_holder(name, capabilities=RIGID), name=name) for name in "ab"]
@@ -196,6 +197,101 @@ def test_a_limit_of_all_that_there_is_stops_no_promise_and_a_lower_one_does(limi
     result = planned(replace(round_, reservations=(), queues=queues, accelerators=catalogue))
     (verdict,) = (verdict for verdict in result.verdicts if verdict.job == "big")
     assert (verdict.latest_start is not None) is told
+
+
+def limited(jobs, limit, promise=None, **policy):
+    """The two nodes with all ``jobs`` in one queue of a limit; ``big`` is promised ``a`` in four rounds."""
+    round_ = rounds_with([replace(each, queue="q") for each in jobs], promise, **policy)
+    return replace(round_, queues=(Queue("q", device_limit=limit),))
+
+
+@pytest.mark.parametrize(("limit", "there"), [(8, True), (6, True), (5, True), (4, False)])
+def test_what_is_promised_in_a_queue_is_left_in_its_limit_by_who_is_there_then(limit, there):
+    """``small`` would start on ``b``, beside the promise of four devices of ``a``; the limit has no room."""
+    result = planned(limited([big(), long_holder(), job("small", gpus=1, work_left=9e5)], limit))
+    assert (done(result, "small") is not None) is there
+    if not there:
+        verdict = next(v for v in result.verdicts if v.job == "small")
+        assert (verdict.kind.value, verdict.code) == ("HELD_BY_POLICY", "PROMISED")
+        assert verdict.message == "queue q is short of 1 device beside what is promised to others"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"work_left": 2.9 * D}, {"work_left": None, "checkpoint_seconds": 60.0}, {"queue": "other"}]
+)
+def test_who_is_gone_by_then_or_elsewhere_takes_the_room_meanwhile(fields):
+    small = {"work_left": 9e5, **fields}
+    round_ = limited([big(), long_holder(), job("small", gpus=1, **small)], 4)
+    if "queue" in fields:
+        jobs = tuple(replace(each, queue="other") if each.name == "small" else each for each in round_.jobs)
+        round_ = replace(round_, jobs=jobs, queues=(*round_.queues, Queue("other")))
+    assert done(planned(round_), "small").kind is ActionKind.PLACE
+
+
+def test_the_promised_job_itself_may_start_elsewhere_before():
+    result = planned(limited([big(), long_holder(checkpoint_seconds=60.0, capabilities=RIGID)], 5))
+    assert done(result, "big").kind is ActionKind.PLACE
+    assert "b" in on(result, "big")
+
+
+@pytest.mark.parametrize(("before", "stopped"), [(1.5, False), (1.1, True)])
+def test_who_is_too_many_in_a_queue_stops_in_the_last_round_for_it_the_last_started_first(before, stopped):
+    """``a`` is free; five devices of the six are held on ``b`` by jobs that are in nobody's way there."""
+    latest = NOW + before * D
+    promise = Reservation("big", None, latest, latest + 9e3, placements=place("a", (0, 1, 2, 3)))
+    jobs = [big()]
+    for number in range(3):
+        fields = {"work_left": 9e5, "checkpoint_seconds": 60.0, "started": NOW - 9e4 + number}
+        jobs.append(job(f"old{number}", gpus=1, running=place("b", (number,)), **fields))
+    result = planned(limited(jobs, 6, promise))
+    kinds = {name: done(result, name).kind for name in ("old0", "old1", "old2")}
+    assert kinds["old0"] is kinds["old1"] is ActionKind.KEEP
+    assert (kinds["old2"] is not ActionKind.KEEP) is stopped
+    if stopped:
+        assert done(result, "old2").forced is ForcedReason.PROMISE_DUE
+        assert on(result, "big") == {"a"}
+
+
+@pytest.mark.parametrize(("rounds", "moves"), [(0.5, False), (4, True)])
+def test_who_would_be_there_only_if_it_moved_stays_where_it_is(rounds, moves):
+    """``slow`` runs at a tenth of its speed; it can be stopped in a round, or two later once it moved."""
+    latest = NOW + rounds * D + 0.6 * D
+    promise = Reservation("big", None, latest, latest + 9e3, placements=place("b", (0, 1, 2, 3)))
+    nodes = [node("a", "L", 4), node("b", "H", 4), node("c", "H", 4)]
+    jobs = [
+        replace(big(gate=Gate(held=True)), queue="q"),
+        job(
+            "slow",
+            gpus=1,
+            work_left=9e6,
+            running=place("a", (0,)),
+            started=NOW - 9e4,
+            checkpoint_age=0.0,
+            queue="q",
+        ),
+    ]
+    catalogue = (AcceleratorType("H"), AcceleratorType("L", 0.1))
+    round_ = replace(
+        round_of(nodes, jobs, now=NOW, round_seconds=D / 2, policy=Policy(minimum_run_seconds=D)),
+        accelerators=catalogue,
+        reservations=(promise,),
+        queues=(Queue("q", device_limit=6),),
+    )
+    assert (done(planned(round_), "slow").kind is ActionKind.MIGRATE) is moves
+
+
+@pytest.mark.parametrize(("limit", "rounds"), [(8, 1), (7, 1), (5, 1), (4, 3)])
+def test_a_promise_is_made_for_when_its_queue_has_room(limit, rounds):
+    """``a`` is free all the time, but for a node's sake; ``short`` of the queue ends after two rounds."""
+    short = {"gpus": 1, "work_left": 2 * D, "capabilities": RIGID}
+    jobs = [job("short", running=place("b", (0,)), **short), big()]
+    round_ = replace(limited(jobs, limit, promise_after_seconds=600.0), reservations=())
+    [reserve] = [a for a in planned(round_).plan.actions if a.job == "big"]
+    if rounds == 1:
+        assert reserve.kind is ActionKind.PLACE
+    else:
+        assert reserve.kind is ActionKind.RESERVE
+        assert reserve.reservation.latest_start == pytest.approx(NOW + rounds * D, abs=0.01)
 
 
 def test_a_wish_is_met_when_there_is_a_place_by_then():

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 
+from gangplan.domain.job import WHOLE_DEVICE
+from gangplan.model.constraints import promise
 from gangplan.model.constraints.claim import in_force as claims_in_force
 from gangplan.model.instance.instance import build_instance
-from gangplan.model.instance.promises import in_force, run_seconds
+from gangplan.model.instance.pace import run_seconds
+from gangplan.model.instance.promised_room import limits_of
+from gangplan.model.instance.promises import in_force
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.promised import longest_run, promises_in_force
 from gangplan.model.verifier.verify import verify
@@ -35,6 +39,27 @@ def test_both_sides_agree_on_promises_and_on_who_starts_and_stops_for_them(round
         if instance.jobs[j].running is None
     }
     theirs = {name: set(places) for name, places in facts.once(claims_in_force).items()}
+    assert mine == theirs
+
+
+@drawn
+@given(promising())
+def test_both_sides_agree_on_what_is_kept_in_queues_and_on_whom_it_binds(round_):
+    instance, facts = build_instance(round_), round_facts(round_)
+    theirs = {
+        (limit.queue, limit.kind or None, room.rest // WHOLE_DEVICE): {
+            job.name
+            for job in round_.jobs
+            if limit in facts.once(promise._limits_of)(job.name) and promise._outlasts(job, limit, facts)
+        }
+        for limit, room in facts.once(promise._rooms).items()
+    }
+    mine = {}
+    for name, queue in instance.limits.keeps_room.items():
+        room = instance.limits.queues[name]
+        ((kind, limit),) = limits_of(room)
+        counted = {job.name for job in round_.jobs if name in instance.limits.chain(job)}
+        mine[queue, kind, limit] = counted
     assert mine == theirs
 
 

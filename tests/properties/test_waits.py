@@ -35,11 +35,16 @@ def depth():
 def streams(draw):
     """Three nodes, one or two gangs of whole nodes, and small jobs all the time.
 
-    All are in one queue, which has no limit, or one of as many devices as there are.
+    The gangs are in a queue of no limit, or one of two nodes or all; so are the small jobs, or most of them.
     """
     jobs = []
-    wide = Queue("q", device_limit=draw(st.sampled_from((None, 12))), device_limit_by_type={"H": 12})
-    for i, nodes in enumerate(draw(st.lists(st.sampled_from((1, 2, 3)), min_size=1, max_size=2))):
+    most = draw(st.sampled_from((None, 8, 12)))
+    by_type = {"H": draw(st.sampled_from((12, 8)))}
+    above = Queue("top", device_limit=most)
+    limited = Queue("q", "top", device_limit_by_type=by_type)
+    sizes = (1, 2, 3) if by_type["H"] == 12 and most != 8 else (1, 2)
+    others = draw(st.sampled_from(("q", "top", None)))
+    for i, nodes in enumerate(draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=2))):
         begins = draw(st.sampled_from((0.0, D, 2.5 * D)))
         gang = job(f"gang{i}", gpus=4 * nodes, weight=0.01, submit_time=NOW + begins)
         jobs.append(Arrival(gang, draw(st.sampled_from((D, 1.5 * D))) * 4 * nodes))
@@ -60,8 +65,13 @@ def streams(draw):
     nodes = [node(name, "H", 4) for name in "abc"]
     minimum = draw(st.sampled_from((0.0, D)))
     policy = Policy(fairness_power=0.0, minimum_run_seconds=minimum)
-    template = round_of(nodes, [], now=NOW, round_seconds=D, policy=policy, queues=(wide,))
-    jobs = [replace(arrival, job=replace(arrival.job, queue="q")) for arrival in jobs]
+    template = round_of(nodes, [], now=NOW, round_seconds=D, policy=policy, queues=(above, limited))
+    jobs = [
+        replace(arrival, job=replace(arrival.job, queue="q" if i % 4 else others))
+        if arrival.job.name.startswith("small")
+        else replace(arrival, job=replace(arrival.job, queue="q"))
+        for i, arrival in enumerate(jobs)
+    ]
     return History(template, tuple(jobs), name="stream")
 
 

@@ -13,13 +13,14 @@ is counted on to be stopped.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gangplan.domain.cluster import Node
-from gangplan.domain.job import OPEN, Job, Running, TaskPlacement
+from gangplan.domain.job import OPEN, WHOLE_DEVICE, Job, Running, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.domain.policy import Policy
@@ -28,6 +29,14 @@ from gangplan.domain.round import Round
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.model.instance.instance import Instance, build_instance
 from gangplan.model.instance.left import counted_left
+from gangplan.model.instance.limits import HEADROOM
+from gangplan.model.instance.promised_room import (
+    chains,
+    gone_if_it_starts,
+    gone_where_it_is,
+    held,
+    limits_of,
+)
 from gangplan.model.instance.promises import in_force, longest_notice
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.packing.order import make_plan
@@ -47,11 +56,13 @@ class Holder(NamedTuple):
         ends: seconds since the epoch; by when a round finds it ended, at the policy's quantile; ``inf``:
             unknown.
         stopped: when it can have been stopped with notice, in rounds; ``inf``: never.
+        crowds: until when it counts under the limits of its queues (``model/instance/promised_room.py``).
     """
 
     job: Job
     ends: float
     stopped: float
+    crowds: float
 
     @property
     def gone(self) -> float:
@@ -89,7 +100,7 @@ def with_promises(judge: Judge, best: Candidate, plan: Plan) -> Plan:
     wished = _wished(instance, waiting)
     if not old and not wished:
         return plan
-    made = _make(judge, holders(round_, plan, best.verification.outcomes), old, wished)
+    made = _make(judge, holders(instance, plan, best.verification.outcomes), old, wished)
     promising = replace(plan, actions=(*plan.actions, *(_action(promise) for promise in made)))
     if not made:
         return plan
@@ -117,30 +128,42 @@ def never_ran(job: Job) -> bool:
 def may_be_promised(instance: Instance, job: Job) -> bool:
     """Whether promises are made to a job: whole devices only, nothing in its way but who holds a place.
 
-    A limit of as many devices as there are keeps nobody out, whatever arrives, nor does one of a type that
-    the job does not take; any other may be used up by others of its queue when the promise is due, so that
-    none is made there.
+    Room under the limits of its queues is promised with the place, if there is enough while they are empty.
+    The headroom for interactive jobs is
+    kept for nobody, and what others leave of it is not known, so that no promise is made to who is held back
+    by one: a type that it takes has a headroom that can bind.
     """
     groups = job.component.task_groups
     if job.name in instance.gated or any(group.device_share for group in groups):
         return False
-    chain = instance.limits.chain(job)
-    if not chain:
+    if not _fits_limits(instance, job):
+        return False
+    if HEADROOM not in instance.limits.chain(job):
         return True
-    speeds = instance.speeds
+    nodes, speeds = instance.nodes, instance.speeds
     kinds = {speeds.type_names[t] for group in groups for t in speeds.allowed_types(group)}
-    return not any(_may_bind(instance, instance.limits.queues[name], kinds) for name in chain)
+    return not any(
+        limit < nodes.built_in[nodes.type_of == speeds.type_index[kind]].sum()
+        for kind, limit in instance.limits.queues[HEADROOM].device_limit_by_type.items()
+        if kind in kinds
+    )
 
 
-def _may_bind(instance: Instance, queue: Queue, kinds: Collection[str]) -> bool:
-    """Whether a limit of the queue, of all devices or one of these types, is below what there is."""
-    nodes, by_type = instance.nodes, queue.device_limit_by_type
-    if queue.device_limit is not None and queue.device_limit < nodes.built_in.sum():
+def _fits_limits(instance: Instance, job: Job) -> bool:
+    """Whether the least that the job takes is within the limits of its queues, on some types."""
+    if job.queue is None:
         return True
+    queues = {queue.name: queue for queue in instance.round.queues}
+    limits = [limit for name in chains(instance.round.queues)[job.queue] for limit in limits_of(queues[name])]
+    groups = [group for group in job.component.task_groups if group.devices_per_task]
+    least = [min(group.allowed_counts) * group.devices_per_task for group in groups]
+    names = instance.speeds.type_names
     return any(
-        by_type[kind] < nodes.built_in[nodes.type_of == instance.speeds.type_names.index(kind)].sum()
-        for kind in kinds
-        if kind in by_type
+        all(
+            sum(devices for devices, t in zip(least, types, strict=True) if kind in (None, names[t])) <= most
+            for kind, most in limits
+        )
+        for types in itertools.product(*(instance.speeds.allowed_types(group) for group in groups))
     )
 
 
@@ -164,8 +187,9 @@ def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:
     return [job for _, _, job in sorted(old, key=lambda entry: entry[:2])]
 
 
-def holders(round_: Round, plan: Plan, outcomes: Mapping[str, Outcome]) -> list[Holder]:
+def holders(instance: Instance, plan: Plan, outcomes: Mapping[str, Outcome]) -> list[Holder]:
     """Who holds something after the plan, and when each is gone."""
+    round_, speeds = instance.round, instance.speeds
     jobs = {job.name: job for job in round_.jobs}
     noticed = round_.now + longest_notice(round_)
     found = []
@@ -177,8 +201,12 @@ def holders(round_: Round, plan: Plan, outcomes: Mapping[str, Outcome]) -> list[
                 running = Running(action.placements)
             there = replace(job, running=running)
             begins = noticed if outcome.status in _STARTS else None
-            ends = _ends(there, round_, outcome, begins)
-            found.append(Holder(there, ends, _stopped(there, round_, begins)))
+            ends, stopped = _ends(there, round_, outcome, begins), _stopped(there, round_, begins)
+            if begins is None:
+                crowds = gone_where_it_is(there, round_, speeds)
+            else:
+                crowds = gone_if_it_starts(there, round_, speeds, begins)
+            found.append(Holder(there, ends, stopped, crowds))
     return found
 
 
@@ -231,7 +259,9 @@ def _make(
     """Promises to those who are old enough, in their order; then to those who are wished for."""
     round_ = judge.instance.round
     taken = {placement.node for promise in in_force(round_) for placement in promise.placements}
-    trials = _Trials(judge, held)
+    due = {one.promise.job for one in judge.facts.due}
+    waiting = [promise for promise in in_force(round_) if promise.job not in due]
+    trials = _Trials(judge, held, waiting)
     made: list[Reservation] = []
     for job in old:
         if not trials.fits_if_empty(job):
@@ -240,6 +270,7 @@ def _make(
         if promise is None:
             return made
         made.append(promise)
+        waiting.append(promise)
         taken |= {placement.node for placement in promise.placements}
     for asking in wished:
         wish = asking.wish
@@ -248,22 +279,30 @@ def _make(
         promise = trials.promise(asking.job, taken, max(0.0, wish.latest_start - round_.now), wish)
         if promise is not None and promise.latest_start <= wish.latest_start + _ROUND_UP:
             made.append(promise)
+            waiting.append(promise)
             taken |= {placement.node for placement in promise.placements}
     return made
 
 
 class _Trials:
-    """Places in the cluster as it will be."""
+    """Places in the cluster as it will be.
 
-    def __init__(self, judge: Judge, held: Sequence[Holder]) -> None:
+    Args:
+        judge: of the round.
+        held: who holds something.
+        waiting: promises to those who go on waiting; more are added as they are made.
+    """
+
+    def __init__(self, judge: Judge, held: Sequence[Holder], waiting: Sequence[Reservation]) -> None:
         self._judge = judge
         self._round = judge.instance.round
         self._held = held
+        self._waiting = waiting
         self._slowest = 0.0
 
     def fits_if_empty(self, job: Job) -> bool:
         """Whether first fit places the job on the empty cluster."""
-        return self._place(job, (), ()) is not None
+        return self._place(job, (), (), self._round.queues) is not None
 
     def promise(
         self, job: Job, taken: Collection[str], patience: float, wish: Reservation | None = None
@@ -297,10 +336,15 @@ class _Trials:
         self, job: Job, closed: Collection[str], gone: Callable[[Holder], float]
     ) -> tuple[float, tuple[TaskPlacement, ...]] | None:
         """When there is first room for the job, and where."""
-        moments = sorted({self._round.now, *(t for h in self._held if math.isfinite(t := gone(h)))})
+        times = [gone(h) for h in self._held]
+        if job.queue is not None:
+            times += [h.crowds for h in self._held]
+        moments = sorted({self._round.now, *(t for t in times if math.isfinite(t))})
 
         def there(moment: float) -> tuple[TaskPlacement, ...] | None:
-            return self._place(job, [h.job for h in self._held if gone(h) > moment], closed)
+            staying = [h.job for h in self._held if gone(h) > moment]
+            gone_by = [h for h in self._held if gone(h) <= moment]
+            return self._place(job, staying, closed, self._left(job, gone_by, moment))
 
         low, high = 0, len(moments) - 1
         best = there(moments[high])
@@ -316,9 +360,12 @@ class _Trials:
         return moments[high], best
 
     def _place(
-        self, job: Job, staying: Sequence[Job], closed: Collection[str]
+        self, job: Job, staying: Sequence[Job], closed: Collection[str], queues: Sequence[Queue]
     ) -> tuple[TaskPlacement, ...] | None:
-        """Where first fit puts the job beside those who stay, off the closed nodes; None: nowhere."""
+        """Where first fit puts the job beside those who stay, off the closed nodes; None: nowhere.
+
+        ``queues`` have what limits leave to it and to those who stay.
+        """
         budget = self._judge.budget
         began = budget.elapsed
         if budget.limited and budget.remaining < 2.0 * self._slowest + self._judge.slowest_seconds:
@@ -332,7 +379,7 @@ class _Trials:
                 self._round,
                 cluster=replace(cluster, nodes=nodes),
                 jobs=(_plain(job), *(_plain(other) for other in staying)),
-                queues=(),
+                queues=tuple(queues),
                 policy=Policy(),
                 claims=(),
                 outlook=None,
@@ -345,6 +392,44 @@ class _Trials:
             if action.job == job.name and action.kind is ActionKind.PLACE:
                 return action.placements
         return None
+
+    def _left(self, job: Job, gone_by: Sequence[Holder], moment: float) -> list[Queue]:
+        """The queues, with what promises and those of who is ``gone_by`` then that still count leave.
+
+        A limit under which something is promised counts all of that, and who is there when the first promise
+        under it is due.
+        """
+        if job.queue is None:
+            return [Queue(queue.name, queue.parent) for queue in self._round.queues]
+        round_ = self._round
+        jobs = {other.name: other for other in round_.jobs}
+        nodes = {node.name: node for node in round_.cluster.nodes}
+        above = chains(round_.queues)
+
+        def left(queue: Queue, kind: str | None, limit: int) -> int:
+            promised = [
+                (each.latest_start, devices)
+                for each in self._waiting
+                if queue.name in above.get(jobs[each.job].queue or "", ())
+                and (devices := held(jobs[each.job], each.placements, nodes, kind))
+            ]
+            due = min([moment, *(latest for latest, _ in promised)])
+            crowd = sum(
+                held(holder.job, holder.job.running.placements, nodes, kind)
+                for holder in gone_by
+                if holder.crowds > due
+                and holder.job.running is not None
+                and queue.name in above.get(holder.job.queue or "", ())
+            )
+            return max(0, (limit * WHOLE_DEVICE - crowd - sum(d for _, d in promised)) // WHOLE_DEVICE)
+
+        found = []
+        for queue in round_.queues:
+            most = {kind: left(queue, kind, limit) for kind, limit in limits_of(queue)}
+            total = most.pop(None, None)
+            by_type = {kind: amount for kind, amount in most.items() if kind is not None}
+            found.append(Queue(queue.name, queue.parent, total, by_type))
+        return found
 
     def _outside(self, domain: str | None) -> frozenset[str]:
         """Nodes that are not in a domain."""
@@ -359,8 +444,8 @@ class _Trials:
 
 
 def _plain(job: Job) -> Job:
-    """The job without anything but what it needs and holds."""
-    return replace(job, queue=None, weight=1.0, priority=0, deadline=None, gate=OPEN, disrupted_at=())
+    """The job without anything but what it needs and holds, and its queue."""
+    return replace(job, weight=1.0, priority=0, deadline=None, gate=OPEN, disrupted_at=())
 
 
 def _action(promise: Reservation) -> Action:

@@ -1,8 +1,8 @@
 """By when a waiting job starts, whatever arrives (property P17).
 
 With ``policy.promise_after_seconds`` A and ``policy.longest_run_seconds`` R, and rounds of D seconds, a job
-of counted age a that has never run, that fits on the empty cluster and is in no queue with a limit below the
-devices of the cluster, starts within
+of counted age a that has never run, and that fits on the empty cluster and under the limits of its queues
+while they are empty, starts within
 
     max(0, A - a) + D + (k + 1) (P + D) + P,        P = max(A, 2 R + m + 2 D, what those who run now need),
 
@@ -69,7 +69,7 @@ def latest_starts(instance: Instance, plan: Plan, outcomes: Mapping[str, Outcome
     after = round_.policy.promise_after_seconds
     if after is None or round_.policy.longest_run_seconds is None:
         return found
-    longest = promise_seconds(instance, holders(round_, plan, outcomes))
+    longest = promise_seconds(instance, holders(instance, plan, outcomes))
     if longest is None:
         return found
     length = round_.round_seconds
@@ -92,6 +92,6 @@ def promise_seconds(instance: Instance, held: Sequence[Holder]) -> float | None:
     after, run = policy.promise_after_seconds, policy.longest_run_seconds
     if after is None or run is None:
         return None
-    now_running = max((holder.gone - now for holder in held), default=0.0)
+    now_running = max((max(holder.gone, holder.crowds) - now for holder in held), default=0.0)
     longest = max(after, 2.0 * run + policy.minimum_run_seconds + 2.0 * length, now_running)
     return longest if math.isfinite(longest) else None

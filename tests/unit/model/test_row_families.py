@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gangplan.domain.job import Capabilities, TaskSplit
+from gangplan.domain.job import Capabilities, Gate, TaskSplit
+from gangplan.domain.outlook import Reservation
 from gangplan.domain.policy import Policy, Tier
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
@@ -128,6 +129,20 @@ def test_without_its_floor_a_guarantee_yields_to_what_is_heavier():
     program = formulate(build_layout(replace(instance, guarantee_floors={"q": 1.0})))
     assert solve(program) == pytest.approx(0.2)
     assert solve(without(program, "guarantee")) == pytest.approx(1.8)
+
+
+def test_without_what_a_limit_keeps_for_a_promise_others_are_promised_it():
+    """Two of the four devices that a queue may hold are promised to one behind a gate: two of three start."""
+    owed = job("owed", gpus=2, queue="q", gate=Gate(held=True))
+    promise = Reservation("owed", None, 1e3, 1e6, placements=(at("a", [0, 1]),))
+    jobs = [owed, *(job(name, queue="q", checkpoint_seconds=0.0) for name in "jkl")]
+    queues = (Queue("q", None, 4),)
+    round_ = replace(
+        round_of([node("a", H, 2), node("b", H, 4)], jobs, queues=queues), reservations=(promise,)
+    )
+    assert best_plan(round_).objective == pytest.approx(2.0)
+    assert solve(programme(round_)) == pytest.approx(2.0)
+    assert solve(without(programme(round_), "quota")) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("family", EXAMPLES)

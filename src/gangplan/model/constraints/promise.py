@@ -16,41 +16,68 @@ Feitelson, *Utilization, predictability, workloads, and user runtime estimates i
 backfilling*, IEEE TPDS 12, 2001), and with those who can be stopped counted as gone. On the nodes of
 its own promise a job may delay those that come after it in the order of latest start.
 
-A promise is **due** as soon as nobody is in its way, or in the last round from which those in its way can be
-stopped in time, notice included; they are then forced off (``PROMISE_DUE``), and it is a claim
+A promise holds devices in the **queues** of its job as well, where they have limits. Under each limit L that
+promises of n devices in all count under, those who may still be there when the first of them is due, T, hold
+after the plan at most
+
+    max(0, L - n),  or what those of them who run hold now where that is more.
+
+Those are, of the jobs of the queue's subtree: running ones, unless by T they have ended at the least
+throughput or can be stopped with notice as above; and those who wait, by the same rule as for promised
+nodes, but for the jobs of the promises themselves where they can be no larger than what they are promised.
+A running job that is gone by T where it is, and would not be if it moved or were resized now, does neither.
+The limit counts all promises as if the first were the last: who leaves between two of them is counted too
+long, which may put off a later promise and breaks none.
+
+A promise is **due** as soon as nobody is in its way, on its nodes or in its queues, or in the last round from
+which those in its way can be stopped in time, notice included (where a queue has too little room, those who
+started last); they are then forced off (``PROMISE_DUE``), and it is a claim
 (:mod:`gangplan.model.constraints.claim`). So it is kept unless a node fails or closes, a quota is cut, or a
 job that may not be paused runs longer than its quantile said.
 
 RESERVE makes a promise for a job that waits, in the place that the plan leaves: nobody else's node, where the
-job may run, and by the latest start everybody who is in the way has ended or can have been stopped. The
-programme has no row for all this: nodes that are promised take no option of who would delay the promise.
+job may run, and by the latest start everybody who is in the way has ended or can have been stopped; under
+every limit of its queues there is room for it then and for all that was promised before, at T. For nodes the
+programme has no row: those that are promised take no option of who would delay the promise. What limits keep
+are rows like those of limits (``quota.rows``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gangplan.domain.job import Running
+from gangplan.domain.job import WHOLE_DEVICE, Running
+from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Action, ActionKind, Plan
 from gangplan.model.constraints import eligibility, gang, topology
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.outcome import Status
-from gangplan.model.verifier.promised import all_started, barred_by, in_the_way, stoppable_from, whole
-from gangplan.model.verifier.reading import read_plan
+from gangplan.model.verifier.promised import (
+    all_started,
+    barred_by,
+    in_the_way,
+    longest_run,
+    stoppable_from,
+    whole,
+)
+from gangplan.model.verifier.promised_room import Limit, Room, leaves, leaves_after_start, limits_above, rooms
+from gangplan.model.verifier.reading import read_plan, unplanned
 from gangplan.model.verifier.violation import Violation
 
 if TYPE_CHECKING:
     from gangplan.domain.job import Job
     from gangplan.model.verifier.columns import Bools
     from gangplan.model.verifier.facts import RoundFacts
+    from gangplan.model.verifier.holding import Holding
     from gangplan.model.verifier.reading import Change, Reading
     from gangplan.model.verifier.starts import Starts
 
 NAME = "promise"
-RULES = ("promise.delayed", "promise.malformed", "promise.not-kept")
+RULES = ("promise.delayed", "promise.malformed", "promise.not-kept", "promise.room-taken")
 _STARTS = (Status.STARTED, Status.MOVED, Status.RESIZED)
 _TOLERANCE = 1e-6
 """Seconds by which a promise's latest start may be too early."""
@@ -59,6 +86,7 @@ _TOLERANCE = 1e-6
 def violations(reading: Reading) -> list[Violation]:
     """Starts that delay a promise, and promises that make no sense or cannot be kept."""
     found = delays(reading)
+    waiting = list(reading.facts.once(_not_due))
     taken = {p.node for promise in reading.facts.promises.values() for p in promise.placements}
     for action in reading.plan.actions:
         if action.kind is not ActionKind.RESERVE:
@@ -69,7 +97,7 @@ def violations(reading: Reading) -> list[Violation]:
             continue
         why = _senseless(action, reading)
         if why is None:
-            why = _not_kept(action, reading, taken)
+            why = _not_kept(action, reading, taken, waiting)
             rule = "not-kept"
         else:
             rule = "malformed"
@@ -77,12 +105,117 @@ def violations(reading: Reading) -> list[Violation]:
             found.append(_on(action, rule, f"the promise to {action.job} {why}"))
         elif action.reservation is not None:
             taken |= {placement.node for placement in action.reservation.placements}
+            waiting.append(action.reservation)
     return found
 
 
 def delays(reading: Reading) -> list[Violation]:
-    """Starts on promised nodes of those who may still be there when the promise is due."""
-    return reading.judged(_judge, _sound) if reading.facts.promises else []
+    """Starts on promised nodes, or in queues, of those who may still be there when the promise is due."""
+    return [*reading.judged(_judge, _sound), *_crowding(reading)] if reading.facts.promises else []
+
+
+def _crowding(reading: Reading) -> list[Violation]:
+    """Queues with too little left for what is promised, and moves of who would be gone but for them."""
+    facts = reading.facts
+    promised = facts.once(_rooms)
+    if not promised:
+        return []
+    now = facts.once(_outlasting)
+    after, found = dict(now), []
+    for name, change in reading.every_change.items():
+        for limit in facts.once(_limits_of)(name):
+            if _outlasts(change.job, limit, facts):
+                before = {} if change.forced is not None else change.before
+                after[limit] += _milli(change, change.after, limit.kind, facts)
+                after[limit] -= _milli(change, before, limit.kind, facts)
+            elif change.status in (Status.MOVED, Status.RESIZED) and _late_if_moved(change, limit, facts):
+                message = f"{name} moves, and may still be in queue {limit.queue} when who is promised starts"
+                found.append(Violation("promise.room-taken", name, message=message))
+    for limit, room in promised.items():
+        if after[limit] > max(room.rest, now[limit]):
+            what = f"devices of {limit.kind}" if limit.kind else "devices"
+            message = (
+                f"queue {limit.queue} would hold {after[limit] / WHOLE_DEVICE:g} {what} when who is promised "
+                f"is to start; {room.rest / WHOLE_DEVICE:g} are left "
+                f"({now[limit] / WHOLE_DEVICE:g} now)"
+            )
+            found.append(Violation("promise.room-taken", message=message))
+    return found
+
+
+def _not_due(facts: RoundFacts) -> tuple[Reservation, ...]:
+    """Promises whose jobs do not start in this round."""
+    due = {one.promise.job for one in facts.due}
+    return tuple(promise for name, promise in facts.promises.items() if name not in due)
+
+
+def _rooms(facts: RoundFacts) -> dict[Limit, Room]:
+    return rooms(facts.round, facts.once(_not_due))
+
+
+def _limits_of(facts: RoundFacts) -> Callable[[str], list[Limit]]:
+    """By job: the limits above it under which something is promised."""
+    promised = facts.once(_rooms)
+    by_queue: dict[str | None, list[Limit]] = {}
+    queues: dict[str, str | None] = {}
+    for job in facts.round.jobs:
+        if job.queue not in by_queue:
+            by_queue[job.queue] = [at for at, _ in limits_above(job, facts.round) if at in promised]
+        queues[job.name] = job.queue
+    return lambda name: by_queue[queues[name]]
+
+
+def _outlasting(facts: RoundFacts) -> dict[Limit, int]:
+    """Thousandths of devices held now, by limit, by those who go on and may still be there."""
+    held = dict.fromkeys(facts.once(_rooms), 0)
+    every = facts.once(unplanned)
+    for job in facts.round.jobs:
+        if job.running is None or job.name in facts.forced:
+            continue
+        for limit in facts.once(_limits_of)(job.name):
+            if _outlasts(job, limit, facts):
+                held[limit] += _milli(every[job.name], every[job.name].before, limit.kind, facts)
+    return held
+
+
+def _outlasts(job: Job, limit: Limit, facts: RoundFacts) -> bool:
+    """Whether a job may still be there when the first promise under a limit is due."""
+    known = facts.once(_known)
+    if (limit, job.name) not in known:
+        room, round_ = facts.once(_rooms)[limit], facts.round
+        if job.running is not None and job.name not in facts.forced:
+            gone = leaves(job, round_, facts.throughput, stoppable_from(job, round_))
+            found = gone > room.first
+        else:
+            run = longest_run(job, round_, facts.throughput)
+            gone = leaves_after_start(job, round_, run, facts.once(_all_started), noticed=True)
+            found = gone > room.first and not room.is_of(job)
+        known[limit, job.name] = found
+    return known[limit, job.name]
+
+
+def _known(facts: RoundFacts) -> dict[tuple[Limit, str], bool]:
+    """Filled by :func:`_outlasts`."""
+    return {}
+
+
+def _late_if_moved(change: Change, limit: Limit, facts: RoundFacts) -> bool:
+    """Whether a running job that is gone in time where it is would not be if it moved or were resized."""
+    if change.forced is not None:
+        return False
+    run = longest_run(change.job, facts.round, facts.throughput)
+    gone = leaves_after_start(change.job, facts.round, run, facts.once(_all_started))
+    return gone > facts.once(_rooms)[limit].first
+
+
+def _milli(change: Change, holding: Holding, kind: str, facts: RoundFacts) -> int:
+    """Thousandths of devices of a type (empty: of all) in a holding."""
+    return sum(
+        part.tasks * change.groups[group].device_milli
+        for (group, node), part in holding.items()
+        if group in change.groups
+        and (not kind or (node in facts.nodes and facts.nodes[node].accelerator_type == kind))
+    )
 
 
 def _sound(starts: Starts, facts: RoundFacts) -> Bools:
@@ -135,8 +268,17 @@ def _senseless(action: Action, reading: Reading) -> str | None:
     return None
 
 
-def _not_kept(action: Action, reading: Reading, taken: set[str]) -> str | None:
-    """Why a promise cannot be kept if all goes as expected; None: it can."""
+def _not_kept(
+    action: Action, reading: Reading, taken: set[str], waiting: Sequence[Reservation]
+) -> str | None:
+    """Why a promise cannot be kept if all goes as expected; None: it can.
+
+    Args:
+        action: that makes it.
+        reading: of its plan.
+        taken: nodes that are promised to others.
+        waiting: promises to others that do not start in this round.
+    """
     promise, facts = action.reservation, reading.facts
     assert promise is not None
     name, job = action.job, reading.changes[action.job].job
@@ -167,7 +309,35 @@ def _not_kept(action: Action, reading: Reading, taken: set[str]) -> str | None:
             return f"is on {node}, which has no room for it"
         if others:
             return f"is on {node}, where {min(others)} may still run"
+    return _too_many(promise, reading, waiting)
+
+
+def _too_many(promise: Reservation, reading: Reading, waiting: Sequence[Reservation]) -> str | None:
+    """The limit under which there is no room for a promise beside the others; None: there is none."""
+    facts, round_ = reading.facts, reading.round
+    mine = {limit for limit, _ in limits_above(reading.changes[promise.job].job, round_)}
+    for limit, room in rooms(round_, [*waiting, promise]).items():
+        if limit not in mine or promise.job not in room.needs:
+            continue
+        held = sum(
+            _milli(change, change.after, limit.kind, facts)
+            for change in reading.changes.values()
+            if change.after
+            and any(limit == above for above, _ in limits_above(change.job, round_))
+            and _out_of_queues(change, reading) > room.first + _TOLERANCE
+        )
+        if held + sum(room.needs.values()) * WHOLE_DEVICE > room.most * WHOLE_DEVICE:
+            return f"has no room in queue {limit.queue} by then"
     return None
+
+
+def _out_of_queues(change: Change, reading: Reading) -> float:
+    """By when one who holds something after the plan is gone, as :func:`_crowding` will count."""
+    facts, round_ = reading.facts, reading.round
+    if change.status in _STARTS:
+        run = longest_run(change.job, round_, facts.throughput)
+        return leaves_after_start(change.job, round_, run, facts.once(_all_started))
+    return leaves(change.job, round_, facts.throughput, stoppable_from(change.job, round_))
 
 
 def _as_after(change: Change) -> Job:

@@ -66,13 +66,21 @@ def left_alone_until(job: Job, round_: Round) -> float | None:
 
 
 def as_they_may(
-    jobs: Sequence[Job], round_: Round, closed: frozenset[str], claimed: Collection[str]
+    jobs: Sequence[Job],
+    round_: Round,
+    closed: frozenset[str],
+    claimed: Collection[str],
+    frozen: Collection[str] = (),
 ) -> tuple[Job, ...]:
-    """The jobs as :func:`_as_it_may` has them; nothing is done to who waits without a claim."""
+    """The jobs as :func:`_as_it_may` has them; nothing is done to who waits without a claim.
+
+    Those ``frozen`` may stop, but are neither moved nor resized.
+    """
     found = list(jobs)
+    stay = closed.union(frozen)
     for j, job in enumerate(jobs):
-        if (job.running is not None and _may_be_bound(job, round_, closed)) or job.name in claimed:
-            found[j] = _as_it_may(job, round_, closed, claimed)
+        if (job.running is not None and _may_be_bound(job, round_, stay)) or job.name in claimed:
+            found[j] = _as_it_may(job, round_, stay, claimed)
     return tuple(found)
 
 

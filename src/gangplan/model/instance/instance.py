@@ -208,7 +208,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     )
     closed = gated(round_.jobs, round_.now) | over_run_limit(round_, speeds)
     asked = round_
-    round_, now = promised(round_, present(round_, kept), closed, speeds)
+    round_, now, rooms = promised(round_, present(round_, kept), closed, speeds)
     ordered = sorted(round_.jobs, key=attrgetter("name"))
     components = tuple(map(attrgetter("component"), ordered))
     kinds = kept.once("kinds", components, lambda: build_kinds(components))
@@ -218,12 +218,12 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     staying = [job for job in round_.jobs if job.name in now.kept]
     spots = build_spots(staying, now.kept, job_index, kinds, empty, kept)
     nodes = hold(empty, spots.node, spots.amounts)
-    limits = build_limits(round_, now.kept, nodes)
+    limits = build_limits(round_, now.kept, nodes, rooms.limits)
     claims = claimed(round_, now.kept, spots, closed, speeds, empty, nodes, limits)
     holding = {**now.kept, **claims}
     if claims:
         nodes = hold_too(nodes, [job for job in round_.jobs if job.name in claims], claims)
-    jobs = as_they_may(ordered, round_, closed, claims)
+    jobs = as_they_may(ordered, round_, closed, claims, rooms.frozen)
     placements = {job_index[name]: p for name, p in holding.items()}
 
     base = base_weights(round_, jobs)
@@ -239,7 +239,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     standings = build_standings(round_, jobs, fair_rate, shapes.reference, entitlement)
     weights = build_weights(round_.policy, base, standings)
 
-    members = _members(round_, jobs, shapes, weights, closed, placements)
+    members = _members(round_, jobs, shapes, weights, closed, placements, limits)
     classes, entries, count = _classes(jobs, members, shapes, placements, limits, closed)
     option_class = np.repeat(np.arange(len(classes)), count)
     placed = stay_placed(staying, spots, shapes, speeds, nodes, kept)
@@ -359,12 +359,15 @@ def _members(
     weights: Weights,
     closed: Collection[str],
     placements: Collection[int],
+    limits: Limits,
 ) -> list[list[int]]:
     """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
     running = map(attrgetter("running"), jobs)
     waiting = [j for j, now in enumerate(running) if now is None and j not in placements]
     grouped: defaultdict[object, list[int]] = defaultdict(list)
-    for j, common in zip(waiting, _alike(round_, jobs, waiting, shapes, weights, closed), strict=True):
+    for j, common in zip(
+        waiting, _alike(round_, jobs, waiting, shapes, weights, closed, limits), strict=True
+    ):
         grouped[common].append(j)
     alone = set(range(len(jobs))).difference(waiting)
     found = sorted([*([j] for j in alone), *grouped.values()])
@@ -381,6 +384,7 @@ def _alike(
     shapes: ShapeTable,
     weights: Weights,
     closed: Collection[str],
+    limits: Limits,
 ) -> Iterator[tuple[object, ...]]:
     """For each of the jobs ``waiting`` what it has in common with those of its class."""
     outlook, tiers = round_.outlook, tier_of(round_.policy)
@@ -401,6 +405,8 @@ def _alike(
         ]
     if closed:
         columns.append([job.gate if job.name in closed else None for job in who])
+    if limits.keeps_room:
+        columns.append(limits.of_all(who))
     if outlook is not None:
         columns.append([(outlook.need(job.name), outlook.worth(job.name)) for job in who])
     if tiers:

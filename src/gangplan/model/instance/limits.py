@@ -1,8 +1,11 @@
-"""Device limits as the model sees them: those of the queue tree, and the headroom for interactive jobs.
+"""Device limits as the model sees them: of the queue tree, the headroom for interactive jobs, and promises.
 
 The headroom is a limit like a queue's, on all jobs that are not interactive (``constraints/headroom.py``).
 Since they are in queues of their own as well, every queue has a twin for them, below both; twins have no
 limits. So what knows limits of queues (rows, prices, quotas of the packing) knows the headroom.
+
+So it is with the room that a limit keeps for those who are promised a place (``promised_room.py``): it is a
+limit on some jobs of the queue, who are in a twin of their own queue below it.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ from operator import attrgetter
 from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
+from gangplan.model.instance.promised_room import PromisedRoom
 from gangplan.model.instance.sites import Nodes
 
 HEADROOM = "\0headroom"
 """Stands for all jobs that are not interactive; no queue of a caller is named so."""
 _TWIN = "\0batch/"
+_ROOM, _MEMBERS = "\0room/", "\0members/"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,23 +35,28 @@ class Limits:
         queues: limits by name.
         ancestors: by position in ``names``: the queues that a member counts under, its own first.
         limited: whether there is any limit at all.
+        keeps_room: the queue whose limit it is, by the name of what that limit keeps for promises.
     """
 
     names: tuple[str, ...]
     queues: Mapping[str, Queue]
     ancestors: tuple[tuple[int, ...], ...]
     limited: bool
+    keeps_room: Mapping[str, str]
     _index: Mapping[str, int]
+    _apart: Mapping[str, int]
 
     def of(self, job: Job) -> int:
         """Position of the queue that a job counts in; -1: none."""
+        if job.name in self._apart:
+            return self._apart[job.name]
         if HEADROOM in self._index and job.interactive is None:
             return self._index[HEADROOM if job.queue is None else _TWIN + job.queue]
         return -1 if job.queue is None else self._index[job.queue]
 
     def of_all(self, jobs: Sequence[Job]) -> list[int]:
         """:meth:`of` of many jobs."""
-        if HEADROOM in self._index:
+        if HEADROOM in self._index or self._apart:
             return [self.of(job) for job in jobs]
         known: dict[str | None, int] = {None: -1}
         known.update(self._index)
@@ -58,13 +68,19 @@ class Limits:
         return () if own < 0 else tuple(self.names[q] for q in self.ancestors[own])
 
 
-def build_limits(round_: Round, kept: Mapping[str, Sequence[TaskPlacement]], nodes: Nodes) -> Limits:
+def build_limits(
+    round_: Round,
+    kept: Mapping[str, Sequence[TaskPlacement]],
+    nodes: Nodes,
+    rooms: Sequence[PromisedRoom] = (),
+) -> Limits:
     """The limits of a round.
 
     Args:
         round_: the round.
         kept: what the running jobs that may stay hold, by name.
         nodes: of the round.
+        rooms: what promises leave of limits.
     """
     queues = {queue.name: queue for queue in sorted(round_.queues, key=lambda queue: queue.name)}
     chains = {name: _chain(queues, name) for name in queues}
@@ -74,6 +90,7 @@ def build_limits(round_: Round, kept: Mapping[str, Sequence[TaskPlacement]], nod
         for name in [name for name in queues if name != HEADROOM]:
             queues[_TWIN + name] = Queue(_TWIN + name)
             chains[_TWIN + name] = (_TWIN + name, *chains[name], HEADROOM)
+    apart = _set_apart(round_, rooms, queues, chains)
     names = tuple(queues)
     index = {name: q for q, name in enumerate(names)}
     return Limits(
@@ -81,8 +98,39 @@ def build_limits(round_: Round, kept: Mapping[str, Sequence[TaskPlacement]], nod
         queues,
         tuple(tuple(index[above] for above in chains[name]) for name in names),
         any(queue.device_limit is not None or queue.device_limit_by_type for queue in queues.values()),
+        {_room(room): room.queue for room in rooms},
         index,
+        {job: index[name] for job, name in apart.items()},
     )
+
+
+def _set_apart(
+    round_: Round,
+    rooms: Sequence[PromisedRoom],
+    queues: dict[str, Queue],
+    chains: dict[str, tuple[str, ...]],
+) -> dict[str, str]:
+    """Add limits for ``rooms`` and twins for their members; whose twin each member is in, by name."""
+    for room in rooms:
+        name = _room(room)
+        by_type = {} if room.kind is None else {room.kind: room.limit}
+        queues[name] = Queue(name, None, room.limit if room.kind is None else None, by_type)
+        chains[name] = (name,)
+    found = {}
+    for job in round_.jobs:
+        mine = [_room(room) for room in rooms if job.name in room.members]
+        if mine and job.queue is not None:
+            own = _TWIN + job.queue if HEADROOM in queues and job.interactive is None else job.queue
+            twin = "".join([_MEMBERS, *mine, _MEMBERS, own])
+            queues.setdefault(twin, Queue(twin))
+            chains[twin] = (twin, *chains[own], *mine)
+            found[job.name] = twin
+    return found
+
+
+def _room(room: PromisedRoom) -> str:
+    """What the limit is called that keeps it."""
+    return f"{_ROOM}{room.queue}/{room.kind or ''}"
 
 
 def _chain(queues: Mapping[str, Queue], name: str) -> tuple[str, ...]:

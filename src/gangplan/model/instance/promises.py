@@ -1,7 +1,8 @@
 """Promises in force: what is kept free, for whom, and from when on; the model's own reading (decision 19).
 
 A promise becomes an eligibility: its nodes carry a mark that only those pass who will be gone in time, so
-that options, pools, prices and the binder know it without a row of its own. The rule is told in
+that options, pools, prices and the binder know it without a row of its own. In queues with a limit it keeps
+room as well (``promised_room.py``). The rule is told in
 ``constraints/promise.py``; the verifier has another reading (``verifier/promised.py``).
 """
 
@@ -13,12 +14,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth
-from gangplan.domain.job import Component, Job, TaskGroup, TaskPlacement
+from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Claim, ForcedReason
 from gangplan.domain.round import Round
-from gangplan.model.instance.left import counted_left
+from gangplan.model.instance.pace import run_seconds
 from gangplan.model.instance.present import Present
+from gangplan.model.instance.promised_room import Rooms, promised_rooms, short_in_queues
 from gangplan.model.instance.throughput import Speeds
 
 _MARK = "\0promise/"
@@ -32,10 +34,12 @@ class Promised(NamedTuple):
         round: the round in which nodes are marked, who may not go there passes unmarked nodes only, and the
             promises that are due are claims.
         present: with those forced off who hold what is due to others.
+        rooms: what promises that are not due leave of the limits of queues.
     """
 
     round: Round
     present: Present
+    rooms: Rooms = Rooms()
 
 
 def promised(round_: Round, present: Present, closed: Collection[str], speeds: Speeds) -> Promised:
@@ -54,14 +58,18 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
     jobs = {job.name: job for job in round_.jobs}
     nodes = {node.name: node for node in round_.cluster.nodes}
     forced: dict[str, ForcedReason] = {}
-    claims = []
+    due: list[Reservation] = []
     for promise in promises:
         if promise.job in closed:
             continue
-        stops = _due(promise, round_, jobs, nodes, present)
+        staying = {name: held for name, held in present.kept.items() if name not in forced}
+        stops = _due(promise, round_, jobs, nodes, present, staying, due)
         if stops is not None:
-            claims.append(Claim(promise.job, promise.placements, promise.expires_at))
+            due.append(promise)
             forced.update(dict.fromkeys(stops, ForcedReason.PROMISE_DUE))
+    claims = [Claim(promise.job, promise.placements, promise.expires_at) for promise in due]
+    kept = {name: held for name, held in present.kept.items() if name not in forced}
+    later = [promise for promise in promises if promise not in due]
     return Promised(
         replace(
             round_,
@@ -69,10 +77,8 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
             jobs=tuple(_kept_off(job, round_, promises, speeds, begins) for job in round_.jobs),
             claims=(*round_.claims, *claims),
         ),
-        Present(
-            kept={name: held for name, held in present.kept.items() if name not in forced},
-            forced={**present.forced, **forced},
-        ),
+        Present(kept=kept, forced={**present.forced, **forced}),
+        promised_rooms(round_, later, kept, speeds, begins),
     )
 
 
@@ -119,39 +125,6 @@ def rank(promise: Reservation) -> tuple[object, ...]:
 def promised_nodes(round_: Round) -> frozenset[str]:
     """Names of nodes that are promised to somebody."""
     return frozenset(placement.node for promise in in_force(round_) for placement in promise.placements)
-
-
-def slowest(component: Component, speeds: Speeds) -> float:
-    """Work units per second of a component however it is placed: no way to run it is slower.
-
-    The least of all allowed counts, types and scopes, group by group; ways without throughput are none.
-    """
-    groups = component.task_groups
-    with_devices = [group for group in groups if group.devices_per_task]
-    if not with_devices:
-        return min([min(g.allowed_counts) / g.count for g in groups]) * groups[0].count
-    least = float("inf")
-    for group in with_devices:
-        reference = speeds.reference(group)
-        if reference <= 0.0:
-            return 0.0
-        ways = [
-            speeds.group(group, t, count, scope)
-            for t in speeds.allowed_types(group)
-            for count in group.allowed_counts
-            for scope in range(len(speeds.scopes))
-        ]
-        least = min([least, *(x / reference for x in ways if x > 0.0)])
-    return 0.0 if least == float("inf") else least * speeds.reference(with_devices[0])
-
-
-def run_seconds(job: Job, round_: Round, speeds: Speeds) -> float:
-    """For how long a job that starts runs at most, as far as the policy's quantile is sure; maybe ``inf``."""
-    left = counted_left(job, round_.policy.promise_quantile)
-    if left is None:
-        return float("inf")
-    pace = slowest(job.component, speeds)
-    return job.restart_seconds + left / pace if pace > 0.0 else float("inf")
 
 
 def longest_notice(round_: Round) -> float:
@@ -231,8 +204,13 @@ def _due(
     jobs: Mapping[str, Job],
     nodes: Mapping[str, Node],
     present: Present,
+    staying: Mapping[str, tuple[TaskPlacement, ...]],
+    started: Sequence[Reservation],
 ) -> Collection[str] | None:
-    """Who stops for a promise that is due; None: it is not due, or can be kept in no way now."""
+    """Who stops for a promise that is due; None: it is not due, or can be kept in no way now.
+
+    Those ``staying`` have not been told to stop for those that have ``started``.
+    """
     groups = {group.name: group for group in jobs[promise.job].component.task_groups}
     holders: dict[str, list[tuple[Job, TaskGroup, TaskPlacement]]] = defaultdict(list)
     for name, placements in present.kept.items():
@@ -246,6 +224,13 @@ def _due(
         if who is None:
             return None
         in_the_way |= who
+    if jobs[promise.job].queue is not None:
+        left = {name: held for name, held in staying.items() if name not in in_the_way}
+        order = sorted((jobs[name] for name in left), key=lambda job: _stops_late(job, round_))
+        also = short_in_queues(promise, round_, left, started, order)
+        if also is None:
+            return None
+        in_the_way |= also
     if not in_the_way:
         return in_the_way
     if not all(_may_stop(jobs[name], round_) for name in in_the_way):

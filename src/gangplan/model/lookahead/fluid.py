@@ -221,6 +221,8 @@ def _quotas(
     """Queue limits, or what a queue's running jobs hold now where that is more (property P25)."""
     names = {name: q for q, name in enumerate(instance.limits.names)}
     for queue in instance.limits.queues.values():
+        if queue.name in instance.limits.keeps_room:
+            continue  # that is of this round
         limits: list[tuple[int | None, int]] = [
             (instance.speeds.type_index[name], limit)
             for name, limit in sorted(queue.device_limit_by_type.items())

@@ -14,6 +14,7 @@ from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.round import Round
 from gangplan.model.verifier.left import left_at
+from gangplan.model.verifier.promised_room import stops_in_queues
 from gangplan.model.verifier.throughput import Throughput
 
 
@@ -68,8 +69,9 @@ def whole(job: Job, placements: tuple[TaskPlacement, ...]) -> bool:
 def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[str, Reservation]) -> list[Due]:
     """The promises that are due now, with who stops for each.
 
-    A promise is due when nobody is in its way; or when it could not wait for another round, and all who are
-    in its way may be stopped. It is not while its job is behind a gate, or a node of it is closed.
+    A promise is due when nobody is in its way, on its nodes and in the queues of its job; or when it could
+    not wait for another round, and all who are in its way may be stopped. It is not while its job is behind
+    a gate, or a node of it is closed.
 
     Args:
         round_: the round.
@@ -79,7 +81,11 @@ def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[st
     """
     nodes = {node.name: node for node in round_.cluster.nodes}
     jobs = {job.name: job for job in round_.jobs}
-    found = []
+    found: list[Due] = []
+
+    def turn(name: str) -> tuple[bool, float, str]:
+        return stops_first(kept[name], round_)
+
     for name, promise in promises.items():
         if name in closed:
             continue
@@ -91,6 +97,12 @@ def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[st
             stops |= others or set()
         if not possible:
             continue
+        leaving = stops.union(*(one.stops for one in found))
+        staying = {other: job for other, job in kept.items() if other not in leaving}
+        crowding = stops_in_queues(promise, round_, staying, [one.promise for one in found], turn)
+        if crowding is None:
+            continue
+        stops |= crowding
         if stops:
             last = promise.latest_start - max(kept[other].checkpoint_seconds for other in stops)
             if round_.now + round_.round_seconds <= last:
@@ -144,16 +156,17 @@ def in_the_way(
         staying = [held for name, held in here.items() if name not in found]
         return [d for d in counted if needs[d] + sum(held[:3][d] for held in staying) > limits[d]]
 
-    def turn(name: str) -> tuple[bool, float, str]:
-        running = holders[name].running
-        started = running.started_at if running is not None else None
-        since = math.inf if started is None else round_.now - started
-        return stoppable_from(holders[name], round_) > round_.now, since, name
-
-    for name in sorted(here.keys() - found, key=turn):
+    for name in sorted(here.keys() - found, key=lambda name: stops_first(holders[name], round_)):
         if any(here[name][:3][d] > 0 for d in short()):
             found.add(name)
     return found
+
+
+def stops_first(job: Job, round_: Round) -> tuple[bool, float, str]:
+    """In this order jobs that are in the way stop where several could."""
+    started = job.running.started_at if job.running is not None else None
+    since = math.inf if started is None else round_.now - started
+    return stoppable_from(job, round_) > round_.now, since, job.name
 
 
 def _held(job: Job, placements: tuple[TaskPlacement, ...], node: str) -> tuple[int, int, int, list[int]]:

@@ -433,6 +433,10 @@ def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason
     if queue == HEADROOM:
         message = f"is short of {_devices(short)} that are left for interactive jobs to start on"
         return _Reason(VerdictKind.HELD_BY_POLICY, "HEADROOM", message, "devices", "", short)
+    if queue in instance.limits.keeps_room:
+        promised = instance.limits.keeps_room[queue]
+        message = f"queue {promised} is short of {_devices(short)} beside what is promised to others"
+        return _Reason(VerdictKind.HELD_BY_POLICY, "PROMISED", message, "devices", "", short)
     message = f"queue {queue} is short of {_devices(short)} under its limit"
     return _Reason(VerdictKind.HELD_BY_POLICY, "QUEUE_LIMIT", message, "devices", "", short)
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from gangplan.domain.job import Gate
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Action, ActionKind, Plan
+from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
-from gangplan.testing.edits import jobs_by_name, with_action, with_node
+from gangplan.testing.edits import jobs_by_name, with_action, with_job, with_node
 from gangplan.testing.mutations.registry import breaks
 
 
@@ -33,6 +35,29 @@ def _in_the_way_of_a_promise(round_: Round, plan: Plan) -> Iterator[tuple[Round,
                 "promised", None, round_.now - 1.0, round_.now + 9e3, placements=action.placements
             )
             yield replace(round_, jobs=(*round_.jobs, twin), reservations=(soon,)), plan
+
+
+@breaks("promise.room-taken")
+def _in_the_queue_of_a_promise(round_: Round, plan: Plan) -> Iterator[tuple[Round, Plan]]:
+    """Another job is promised all of a limit, under which one starts that will not be gone by then."""
+    for action in plan.actions:
+        if action.kind is ActionKind.PLACE and not any(p.shares for p in action.placements):
+            job = jobs_by_name(round_)[action.job]
+            each = {group.name: group.devices_per_task for group in job.component.task_groups}
+            devices = sum(each[place.group] * place.tasks for place in action.placements)
+            if not devices:
+                continue
+            twin = replace(job, name="promised", queue="kept", gate=Gate(held=True))
+            soon = Reservation(
+                "promised", None, round_.now - 1.0, round_.now + 9e3, placements=action.placements
+            )
+            limited = replace(
+                round_,
+                jobs=(*round_.jobs, twin),
+                queues=(*round_.queues, Queue("kept", device_limit=devices)),
+                reservations=(soon,),
+            )
+            yield with_job(limited, action.job, queue="kept"), plan
 
 
 @breaks("promise.malformed")

@@ -1,0 +1,227 @@
+"""Room in queues for those who are promised a place, by the model's own reading (decision 19).
+
+A promise that is not due yet holds devices in every limited queue above its job. It becomes a limit like a
+queue's own, on those of its jobs who would still hold something when the first of the promises is due, so
+that rows, prices and quotas of the packing know it as one more limit (``limits.py``). The rule is told in
+``constraints/promise.py``; the verifier has another reading (``verifier/promised_room.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from gangplan.domain.cluster import Node
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
+from gangplan.domain.outlook import Reservation
+from gangplan.domain.queue import Queue
+from gangplan.domain.round import Round
+from gangplan.model.instance.left import counted_left
+from gangplan.model.instance.pace import run_seconds, slowest
+from gangplan.model.instance.throughput import Speeds
+
+Key = tuple[str, str | None]
+"""A queue, and the accelerator type that a limit of it is on; None: all types."""
+
+
+class PromisedRoom(NamedTuple):
+    """What a limit leaves to those who would keep a promise waiting.
+
+    Attributes:
+        queue: whose limit it is.
+        kind: the accelerator type that it is on; None: all types.
+        limit: devices that ``members`` may hold together.
+        members: names of the jobs in its subtree that may still be there when a promise is due.
+    """
+
+    queue: str
+    kind: str | None
+    limit: int
+    members: frozenset[str]
+
+
+class Rooms(NamedTuple):
+    """What promises make of the limits of a round.
+
+    Attributes:
+        limits: what they leave.
+        frozen: names of running jobs that are gone in time where they are, and would not be elsewhere.
+    """
+
+    limits: tuple[PromisedRoom, ...] = ()
+    frozen: frozenset[str] = frozenset()
+
+
+def promised_rooms(
+    round_: Round, promises: Sequence[Reservation], kept: Collection[str], speeds: Speeds, begins: float
+) -> Rooms:
+    """What promises leave of the limits of queues.
+
+    Args:
+        round_: the round.
+        promises: in force and not due, all of them.
+        kept: names of running jobs that may stay.
+        speeds: throughput of any group anywhere.
+        begins: by when a start of this round has begun.
+    """
+    needs, first = _needs(round_, promises)
+    if not needs:
+        return Rooms()
+    above = chains(round_.queues)
+    most = {(queue.name, kind): limit for queue in round_.queues for kind, limit in limits_of(queue)}
+    members: dict[Key, set[str]] = {key: set() for key in needs}
+    frozen: set[str] = set()
+    for job in round_.jobs:
+        keys = [key for key in needs if job.queue is not None and key[0] in above[job.queue]]
+        if not keys:
+            continue
+        stays = gone_where_it_is(job, round_, speeds) if job.name in kept else None
+        starts = gone_if_it_starts(job, round_, speeds, begins)
+        for key in keys:
+            if stays is not None and stays > first[key]:
+                members[key].add(job.name)
+            elif starts > first[key] and stays is not None:
+                frozen.add(job.name)
+            elif starts > first[key] and largest(job) > needs[key].get(job.name, -1):
+                members[key].add(job.name)
+    return Rooms(
+        tuple(
+            PromisedRoom(*key, max(0, most[key] - sum(needs[key].values())), frozenset(members[key]))
+            for key in sorted(needs, key=lambda key: (key[0], key[1] or ""))
+        ),
+        frozenset(frozen),
+    )
+
+
+def short_in_queues(
+    promise: Reservation,
+    round_: Round,
+    staying: Mapping[str, Sequence[TaskPlacement]],
+    started: Sequence[Reservation],
+    order: Sequence[Job],
+) -> set[str] | None:
+    """Who else has to stop so that a promise has room in its queues; None: it has none whoever stops.
+
+    Args:
+        promise: that may be due.
+        round_: the round.
+        staying: what those hold who stay otherwise, by name.
+        started: promises that start in this round.
+        order: running jobs, who stops first before who stops last.
+    """
+    jobs = {job.name: job for job in round_.jobs}
+    types = {node.name: node for node in round_.cluster.nodes}
+    above = chains(round_.queues)
+    queues = {queue.name: queue for queue in round_.queues}
+    own = jobs[promise.job].queue
+    stops: set[str] = set()
+    for name in above[own] if own is not None else ():
+        for kind, limit in sorted(limits_of(queues[name]), key=lambda entry: entry[0] or ""):
+            need = held(jobs[promise.job], promise.placements, types, kind)
+            if not need:
+                continue
+            mine = {
+                other: held(jobs[other], placements, types, kind)
+                for other, placements in staying.items()
+                if other not in stops and _is_under(jobs[other], name, above)
+            }
+            taken = sum(mine.values()) + sum(
+                held(jobs[each.job], each.placements, types, kind)
+                for each in started
+                if _is_under(jobs[each.job], name, above)
+            )
+            for job in order:
+                if taken + need <= limit * WHOLE_DEVICE:
+                    break
+                if mine.get(job.name):
+                    stops.add(job.name)
+                    taken -= mine[job.name]
+            if taken + need > limit * WHOLE_DEVICE:
+                return None
+    return stops
+
+
+def gone_where_it_is(job: Job, round_: Round, speeds: Speeds) -> float:
+    """By when a running job that goes on has ended or can have been stopped; seconds since the epoch."""
+    left, pace = counted_left(job, round_.policy.promise_quantile), slowest(job.component, speeds)
+    ends = math.inf if left is None or pace <= 0.0 else round_.now + left / pace + round_.round_seconds
+    if job.running is None or not job.capabilities.pausable:
+        return ends
+    free = [round_.now]
+    free += [t for t in (job.running.next_safe_point, job.running.minimum_run_until) if t is not None]
+    if job.running.started_at is not None:
+        free.append(job.running.started_at + round_.policy.minimum_run_seconds)
+    return min(ends, max(free) + round_.round_seconds + job.checkpoint_seconds)
+
+
+def gone_if_it_starts(job: Job, round_: Round, speeds: Speeds, begins: float) -> float:
+    """The same of one that starts, moves or is resized; who waits and gives no notice is never stopped."""
+    ends = begins + run_seconds(job, round_, speeds) + round_.round_seconds
+    if not job.capabilities.pausable or (job.running is None and job.checkpoint_seconds <= 0.0):
+        return ends
+    policy = round_.policy
+    return min(ends, begins + policy.minimum_run_seconds + round_.round_seconds + job.checkpoint_seconds)
+
+
+def chains(queues: Sequence[Queue]) -> dict[str, tuple[str, ...]]:
+    """Every queue with those above it, its own name first."""
+    parents = {queue.name: queue.parent for queue in queues}
+    found = {}
+    for name in parents:
+        chain: list[str] = []
+        here: str | None = name
+        while here is not None and here not in chain:
+            chain.append(here)
+            here = parents.get(here)
+        found[name] = tuple(chain)
+    return found
+
+
+def limits_of(queue: Queue) -> Iterator[tuple[str | None, int]]:
+    """Its limits: on all types, then by type."""
+    if queue.device_limit is not None:
+        yield None, queue.device_limit
+    yield from queue.device_limit_by_type.items()
+
+
+def held(job: Job, placements: Sequence[TaskPlacement], nodes: Mapping[str, Node], kind: str | None) -> int:
+    """Thousandths of devices of a type (None: of all) that ``placements`` of a job hold."""
+    groups = {group.name: group for group in job.component.task_groups}
+    return sum(
+        place.tasks * groups[place.group].device_milli
+        for place in placements
+        if kind is None or nodes[place.node].accelerator_type == kind
+    )
+
+
+def largest(job: Job) -> int:
+    """Devices that a job holds at most."""
+    return sum(max(g.allowed_counts) * g.devices_per_task for g in job.component.task_groups)
+
+
+def _is_under(job: Job, queue: str, above: Mapping[str, Sequence[str]]) -> bool:
+    return job.queue is not None and queue in above[job.queue]
+
+
+def _needs(
+    round_: Round, promises: Sequence[Reservation]
+) -> tuple[dict[Key, dict[str, int]], dict[Key, float]]:
+    """Devices that each promise needs under every limit, by job; and when the first of them is due."""
+    jobs = {job.name: job for job in round_.jobs}
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    queues = {queue.name: queue for queue in round_.queues}
+    above = chains(round_.queues)
+    needs: dict[Key, dict[str, int]] = defaultdict(dict)
+    first: dict[Key, float] = {}
+    for promise in promises:
+        job = jobs[promise.job]
+        for name in above[job.queue] if job.queue is not None else ():
+            for kind, _ in limits_of(queues[name]):
+                devices = held(job, promise.placements, nodes, kind) // WHOLE_DEVICE
+                if devices:
+                    key = name, kind
+                    needs[key][job.name] = devices
+                    first[key] = min(promise.latest_start, first.get(key, math.inf))
+    return dict(needs), first

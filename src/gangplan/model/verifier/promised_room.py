@@ -1,0 +1,172 @@
+"""Room in queues for who is promised a place, by the verifier's own reading of the round (decision 19).
+
+The rule itself is told in ``constraints/promise.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from gangplan.domain.cluster import Node
+from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
+from gangplan.domain.outlook import Reservation
+from gangplan.domain.round import Round
+from gangplan.model.verifier.left import left_at
+from gangplan.model.verifier.throughput import Throughput
+
+
+class Limit(NamedTuple):
+    """A limit of a queue.
+
+    Attributes:
+        queue: its name.
+        kind: the accelerator type that the limit is on; empty: all types.
+    """
+
+    queue: str
+    kind: str
+
+
+class Room(NamedTuple):
+    """What is promised under one limit.
+
+    Attributes:
+        most: devices that the queue may hold.
+        first: when the first promise is due, seconds since the epoch.
+        needs: devices of each promise, by its job.
+    """
+
+    most: int
+    first: float
+    needs: Mapping[str, int]
+
+    @property
+    def rest(self) -> int:
+        """Thousandths of devices for all who would keep a promise waiting."""
+        return max(0, self.most - sum(self.needs.values())) * WHOLE_DEVICE
+
+    def is_of(self, job: Job) -> bool:
+        """Whether a job can take no more than what is promised to it here."""
+        size = sum(g.devices_per_task * max(g.allowed_counts) for g in job.component.task_groups)
+        return size <= self.needs.get(job.name, -1)
+
+
+def rooms(round_: Round, promises: Sequence[Reservation]) -> dict[Limit, Room]:
+    """What ``promises`` keep, by limit."""
+    jobs = {job.name: job for job in round_.jobs}
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    found: dict[Limit, Room] = {}
+    for promise in promises:
+        job = jobs[promise.job]
+        for limit, most in limits_above(job, round_):
+            need = devices_of(job, promise.placements, nodes, limit.kind) // WHOLE_DEVICE
+            if need:
+                known = found.get(limit, Room(most, math.inf, {}))
+                first = min(known.first, promise.latest_start)
+                found[limit] = Room(most, first, {**known.needs, job.name: need})
+    return found
+
+
+def limits_above(job: Job, round_: Round) -> list[tuple[Limit, int]]:
+    """The limits that a job counts under, from its own queue upwards; that on all types first."""
+    queues = {queue.name: queue for queue in round_.queues}
+    found: list[tuple[Limit, int]] = []
+    seen: set[str] = set()
+    here = job.queue
+    while here in queues and here not in seen:
+        assert here is not None
+        seen.add(here)
+        queue = queues[here]
+        if queue.device_limit is not None:
+            found.append((Limit(here, ""), queue.device_limit))
+        found += [(Limit(here, kind), most) for kind, most in sorted(queue.device_limit_by_type.items())]
+        here = queue.parent
+    return found
+
+
+def devices_of(job: Job, placements: Sequence[TaskPlacement], nodes: Mapping[str, Node], kind: str) -> int:
+    """Thousandths of devices of a type (empty: of all) in ``placements``."""
+    milli = {group.name: group.device_milli for group in job.component.task_groups}
+    return sum(
+        [p.tasks * milli[p.group] for p in placements if kind in ("", nodes[p.node].accelerator_type or "")]
+    )
+
+
+def stops_in_queues(
+    promise: Reservation,
+    round_: Round,
+    staying: Mapping[str, Job],
+    started: Sequence[Reservation],
+    turn: Callable[[str], tuple[bool, float, str]],
+) -> set[str] | None:
+    """Who has to stop so that a promise has room in its queues; None: it has none whoever stops.
+
+    Args:
+        promise: the promise.
+        round_: the round.
+        staying: running jobs that do not stop anyway.
+        started: promises that start in this round.
+        turn: who of them stops first.
+    """
+    jobs = {job.name: job for job in round_.jobs}
+    nodes = {node.name: node for node in round_.cluster.nodes}
+    stops: set[str] = set()
+    for limit, most in limits_above(jobs[promise.job], round_):
+        asked = devices_of(jobs[promise.job], promise.placements, nodes, limit.kind)
+        if not asked:
+            continue
+        beside = {
+            name: devices_of(job, job.running.placements, nodes, limit.kind)
+            for name, job in staying.items()
+            if job.running is not None and any(limit == other for other, _ in limits_above(job, round_))
+        }
+        asked += sum(
+            devices_of(jobs[each.job], each.placements, nodes, limit.kind)
+            for each in started
+            if any(limit == other for other, _ in limits_above(jobs[each.job], round_))
+        )
+        while asked + sum(beside[name] for name in beside if name not in stops) > most * WHOLE_DEVICE:
+            left = [name for name, amount in beside.items() if amount and name not in stops]
+            if not left:
+                return None
+            stops.add(min(left, key=turn))
+    return stops
+
+
+def leaves(job: Job, round_: Round, throughput: Throughput, since: float) -> float:
+    """By when a running job that goes on has ended, or can have been stopped; infinite: never.
+
+    Args:
+        job: the job.
+        round_: the round.
+        throughput: of its options.
+        since: from when on it may be stopped.
+    """
+    left, pace = left_at(job, round_.policy.promise_quantile), throughput.least(job.component)
+    ended = stopped = math.inf
+    if left is not None and pace > 0:
+        ended = round_.now + left / pace + round_.round_seconds
+    if job.capabilities.pausable:
+        stopped = max(round_.now, since) + round_.round_seconds + job.checkpoint_seconds
+    return min(ended, stopped)
+
+
+def leaves_after_start(
+    job: Job, round_: Round, longest_run: float, starts: float, *, noticed: bool = False
+) -> float:
+    """The same of a job that starts, moves or is resized in this round, and has started by ``starts``.
+
+    Args:
+        job: the job.
+        round_: the round.
+        longest_run: seconds that it runs at most.
+        starts: seconds since the epoch.
+        noticed: whether one that waits and gives no notice is never stopped.
+    """
+    ended = starts + longest_run + round_.round_seconds
+    if not job.capabilities.pausable or (noticed and job.running is None and job.checkpoint_seconds <= 0):
+        return ended
+    least = round_.policy.minimum_run_seconds
+    return min(ended, starts + least + round_.round_seconds + job.checkpoint_seconds)
