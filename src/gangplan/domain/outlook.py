@@ -15,6 +15,8 @@ from gangplan.domain.job import TaskPlacement
 class Reservation:
     """A promise of capacity (decision 19); without a place it is a wish for one.
 
+    It holds its devices on their nodes, and under the limits of the queues that its job is in.
+
     Attributes:
         job: name of the job that it is made to.
         domain: name of the domain that it holds in; None: anywhere.

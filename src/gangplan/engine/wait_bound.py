@@ -15,14 +15,16 @@ started R later; one that may not be paused has then ended within R (``gate.run-
 nobody whose notice is longer than R); one that may be paused can be stopped m after its start, from the first
 round after, the last round before the latest start at the worst, and is gone R later: 2 R + m + 2 D. For
 those who run now that is computed from what they have left. A place that becomes free by itself is waited for
-A at most. So the latest start is within P; and no start of a later round may delay it (``promise.delayed``),
-and in the last round for it those in its way are forced off (``claim.not-taken``): it is kept.
+A at most. Who counts under the limits of its queues is gone by the same reckoning, at the least throughput.
+So the latest start is within P; and no start of a later round may delay it (``promise.delayed`` on its nodes,
+``promise.room-taken`` under its limits), and in the last round for it those in its way are forced off
+(``claim.not-taken``): it is kept.
 
 (2) *The oldest without a promise gets one within P + D.* Promises are made in the order of age, and the first
 for whom there is no place stops the row (:mod:`gangplan.engine.make_promises`). By (1) everybody's leave is
-known, so only nodes that are promised to others keep a place from it. Those promises are kept within P, by
-(1), and meanwhile nobody else is promised anything. In the first round after, no node is promised, and it
-gets a promise, since it fits on the empty cluster.
+known, so only nodes and room under limits that are promised to others keep a place from it. Those promises
+are kept within P, by (1), and meanwhile nobody else is promised anything. In the first round after, nothing
+is promised, and it gets a promise, since it fits on the empty cluster and in its queues while they are empty.
 
 (3) After max(0, A - a) + D there is a round in which the job is old enough. Ages of those who wait grow
 alike, so that nobody comes before it but those k, now or ever: who arrives later is younger, and who has run
@@ -31,7 +33,8 @@ before; by (1) it starts within P of its own.  ∎
 
 *Conditions.* The caller plans every D and hands promises back; the time budget lets them be found; nodes stay
 as they are; jobs arrive no later than their submit time says, and their safe points are within R; estimates
-at ``promise_quantile`` hold for jobs that may not be paused; the caller's own promises are none.
+at ``promise_quantile`` hold for jobs that may not be paused; limits are not lowered; no headroom for
+interactive jobs can keep it out; the caller's own promises are none.
 """
 
 from __future__ import annotations

@@ -399,8 +399,8 @@ Global___Claim: _TypeAlias = Claim  # noqa: Y015
 class Reservation(_message.Message):
     """Reservation is a promise of capacity. With placements nothing starts on its nodes that is not sure to be gone by latest_start, or
     that may not be paused then with notice; the job starts there as soon as the place is free, and who still holds it in the last
-    round before latest_start is stopped for it. Without placements it is a wish: the answer has a RESERVE action if there is a place
-    by latest_start.
+    round before latest_start is stopped for it. So it is with its devices under the limits of the queues that its job is in. Without
+    placements it is a wish: the answer has a RESERVE action if there is a place by latest_start.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
