@@ -19,7 +19,8 @@ from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.prices import lagrangian
 from gangplan.model.prices.prices import Prices
-from gangplan.model.verifier.verify import verify
+from gangplan.model.verifier.facts import round_facts
+from gangplan.model.verifier.verify import prepare, verify
 from gangplan.planning.generate import generate_named
 
 GREEDY = PlanParameters(pipeline="greedy", time_budget_seconds=600.0)
@@ -132,3 +133,14 @@ def test_stages_come_before_any_plan_at_early_prices(early: Callable[[int], None
 def test_only_the_largest_rounds_are_planned_early() -> None:
     assert [ladder(options).early for options in (800, 6_000, 20_000)] == [0, 0, 0]
     assert ladder(50_000).early > 0
+
+
+def test_what_is_prepared_changes_no_verdict() -> None:
+    round_ = generate_named("M/steady/85/seed0")
+    plan = plan_round(round_, GREEDY).plan
+    facts, prepared = round_facts(round_), round_facts(round_)
+    prepare(prepared)
+    mine, theirs = verify(round_, plan, prepared), verify(round_, plan, facts)
+    assert mine.objective_by_term == theirs.objective_by_term
+    assert mine.violations == theirs.violations == ()
+    assert all(mine.outcomes[job.name] == theirs.outcomes[job.name] for job in round_.jobs)

@@ -9,7 +9,9 @@ A voluntary action (EVICT, MIGRATE or RESIZE by choice) has a *lasting gain* whe
 the noise too: when the plan is judged at the noise-free throughputs, the take-back leaves the action in it.
 That is, the bundle to which it belongs earns more, within the shortest horizon of its members, than every
 cost counted once (decisions 13, 14), over keep and fill or over what would be left without it. So a job that
-is moved to and fro has a lasting gain at most one way.
+is moved to and fro has a lasting gain at most one way. It is judged with the hysteresis, as when the plan was
+made; ``within_hysteresis`` of those without lasting gain have one when nothing is doubted, as without noise
+nothing need be.
 
 ``per_1000`` is the number of voluntary actions without lasting gain for every 1,000 running jobs a round,
 summed over the rounds; ``options`` may set ``rounds``, ``noise``, and ``most_per_1000`` above which the row
@@ -49,6 +51,7 @@ def measure(run: Run) -> Row:
     noise = float(run.options.get("noise", NOISE))
     planner = EnginePlanner(workers=1)
     by_round: list[tuple[int, int, int]] = []
+    within = 0
     seconds: list[float] = []
     kinds: dict[str, int] = {}
     warm_start, invalid = b"", 0
@@ -65,6 +68,7 @@ def measure(run: Run) -> Row:
             invalid += not verify(seen, result.plan).valid
             chosen = voluntary(result.plan)
             idle = without_lasting_gain(round_, result.plan)
+            within += len(idle) - len(without_lasting_gain(undoubted(round_), result.plan)) if idle else 0
             by_round.append((sum(job.running is not None for job in round_.jobs), len(chosen), len(idle)))
             for action in idle:
                 kinds[action.kind.value] = kinds.get(action.kind.value, 0) + 1
@@ -81,6 +85,7 @@ def measure(run: Run) -> Row:
         "running_job_rounds": running,
         "voluntary": actions,
         "without_lasting_gain": wasted,
+        "within_hysteresis": within,
         "without_lasting_gain_by_kind": kinds,
         "per_1000": 1e3 * wasted / max(1, running),
         "most_per_1000": run.options.get("most_per_1000"),
@@ -103,6 +108,11 @@ def noisy(round_: Round, noise: float, rng: random.Random) -> Round:
         for profile in round_.profiles
     )
     return dataclasses.replace(round_, profiles=profiles)
+
+
+def undoubted(round_: Round) -> Round:
+    """The round with no doubt in its throughputs."""
+    return dataclasses.replace(round_, policy=dataclasses.replace(round_.policy, hysteresis=0.0))
 
 
 def voluntary(plan: Plan) -> list[Action]:

@@ -16,7 +16,7 @@ from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.free_blocks import without_free_blocks
 from gangplan.model.packing.order import PlanWriter
 from gangplan.model.verifier.facts import RoundFacts
-from gangplan.model.verifier.verify import Verification, verify
+from gangplan.model.verifier.verify import Verification, prepare, verify
 from gangplan.model.verifier.violation import Violation
 
 _RESERVE_SECONDS = 0.03
@@ -181,6 +181,11 @@ class Judge:
     def count(self, counter: str, number: int) -> None:
         """Add to a counter of work done."""
         self.work[counter] = self.work.get(counter, 0) + number
+
+    def prepare(self) -> None:
+        """Put together what all verifications share, before there is anything to verify."""
+        with self.budget.phase("verify"):
+            prepare(self.facts)
 
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Verify ``assignment``; keep it when it is the best. None when it breaks a rule."""

@@ -54,6 +54,7 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Ass
         return None
     if not _has_time(judge):
         return None
+    judge.prepare()  # while prices are not there yet
     with judge.budget.phase("prices"):
         prices = searching.early(lambda: not _has_time(judge))
     if prices is None:

@@ -53,6 +53,12 @@ class Verification:
         return not self.violations
 
 
+def prepare(facts: RoundFacts) -> None:
+    """Put together what the first plan asks of ``facts`` and later ones share: for who has time before it."""
+    for compute in (job_columns, going_on, _worth_of_keeps):
+        facts.once(compute)
+
+
 def verify(round_: Round, plan: Plan, facts: RoundFacts | None = None) -> Verification:
     """Judge ``plan``.
 

@@ -19,15 +19,19 @@ def section(rows: Sequence[Row]) -> Section | None:
             f"{row['voluntary']:,}",
             f"{row['without_lasting_gain']:,}",
             f"{row['per_1000']:.3f}",
+            f"{row['within_hysteresis']:,}" if "within_hysteresis" in row else "",
         )
         for row in rows
         if row["kind"] == "churn" and row.get("per_1000") is not None
     ]
     if not lines:
         return None
-    columns = "instance|noise|rounds|running job-rounds|voluntary|without lasting gain|per 1,000"
+    columns = (
+        "instance|noise|rounds|running job-rounds|voluntary|without lasting gain|per 1,000|within hysteresis"
+    )
     return Section(
         "Churn",
         Table(tuple(columns.split("|")), tuple(lines)),
-        "Evictions, moves and resizes by choice; without lasting gain: it does not pay without the noise.",
+        "Evictions, moves and resizes by choice; without lasting gain: without the noise it does not pay by more "
+        "than the hysteresis. Within hysteresis: of those, such as pay there when no throughput is doubted.",
     )
