@@ -32,6 +32,6 @@ def section(rows: Sequence[Row]) -> Section | None:
     return Section(
         "Churn",
         Table(tuple(columns.split("|")), tuple(lines)),
-        "Evictions, moves and resizes by choice; without lasting gain: without the noise it does not pay by more "
-        "than the hysteresis. Within hysteresis: of those, such as pay there when no throughput is doubted.",
+        "Evictions, moves and resizes by choice; without lasting gain: it does not pay without the noise, by "
+        "more than the hysteresis. Within hysteresis: of those, such as pay when no throughput is doubted.",
     )
