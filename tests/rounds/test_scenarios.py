@@ -20,7 +20,7 @@ from gangplan.model.verifier.outcome import Outcome, Status
 from gangplan.model.verifier.verify import Verification, verify
 from gangplan.planning.scenario import Scenario, expand, load
 from gangplan.planning.scenario.expand import placements
-from gangplan.planning.scenario.schema import Expected, Statement
+from gangplan.planning.scenario.schema.expected import Expected, Statement
 from gangplan.testing.enumerate import best_guaranteed, best_plan
 
 FOLDER = Path(__file__).parents[2] / "scenarios"

@@ -18,7 +18,7 @@ from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.rounds.told import Telling, Told
 from gangplan.planning.scenario import expand, load
 from gangplan.planning.scenario import history as scenario_history
-from gangplan.planning.scenario.schema import SimulationPart
+from gangplan.planning.scenario.schema.simulation import SimulationPart
 from gangplan.planning.trace.lines import Trace
 from gangplan.planning.trace.lines import load as load_trace
 from gangplan.planning.trace.replay import Replay, Replayed, replay

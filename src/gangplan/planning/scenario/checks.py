@@ -12,18 +12,12 @@ from fnmatch import fnmatchcase
 
 from gangplan.domain.job import WHOLE_DEVICE
 from gangplan.domain.topology import CLUSTER, NODE
-from gangplan.planning.scenario.schema import (
-    DomainGroup,
-    Expected,
-    GeneratedSource,
-    JobClass,
-    Members,
-    NodeGroup,
-    OpenbSource,
-    Scenario,
-    Where,
-    is_pattern,
-)
+from gangplan.planning.scenario.schema import Scenario
+from gangplan.planning.scenario.schema.cluster import DomainGroup, NodeGroup
+from gangplan.planning.scenario.schema.expected import Expected
+from gangplan.planning.scenario.schema.jobs import JobClass, Where
+from gangplan.planning.scenario.schema.part import Members, is_pattern
+from gangplan.planning.scenario.schema.source import GeneratedSource, OpenbSource
 
 Path = tuple[str | int, ...]
 Problem = tuple[Path, str]

@@ -42,18 +42,11 @@ from gangplan.domain.round import Round
 from gangplan.domain.topology import Domain, Topology
 from gangplan.errors import FieldViolation, ScenarioError
 from gangplan.planning.scenario import checks
-from gangplan.planning.scenario.schema import (
-    GeneratedSource,
-    Group,
-    JobClass,
-    NodeGroup,
-    OpenbSource,
-    PolicyPart,
-    Scenario,
-    TaintPart,
-    TolerationPart,
-    Where,
-)
+from gangplan.planning.scenario.schema import Scenario
+from gangplan.planning.scenario.schema.cluster import NodeGroup, TaintPart, TolerationPart
+from gangplan.planning.scenario.schema.jobs import Group, JobClass, Where
+from gangplan.planning.scenario.schema.policy import PolicyPart
+from gangplan.planning.scenario.schema.source import GeneratedSource, OpenbSource
 
 
 def expand(scenario: Scenario, *, at: int = 0, folder: Path | None = None) -> Round:

@@ -9,7 +9,8 @@ from gangplan.domain.job import Job
 from gangplan.errors import FieldViolation, ScenarioError
 from gangplan.planning.rounds.history import Arrival, Failure, History
 from gangplan.planning.scenario.expand import expand, resolve
-from gangplan.planning.scenario.schema import GeneratedSource, Scenario
+from gangplan.planning.scenario.schema import Scenario
+from gangplan.planning.scenario.schema.source import GeneratedSource
 
 
 def history(scenario: Scenario, *, folder: Path | None = None) -> History:

@@ -16,7 +16,7 @@ from gangplan.planning.scenario.quantities import (
     Whole,
     parse_duration,
 )
-from gangplan.planning.scenario.schema import Part
+from gangplan.planning.scenario.schema.part import Part
 
 Told = Literal["exact", "noisy", "predicted", "unknown"]
 MOST_POINTS = 10_000

@@ -8,7 +8,7 @@ from gangplan.domain.cluster import AcceleratorType
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning.scenario.checks import did_you_mean, node_domains
 from gangplan.planning.scenario.expand import expand_nodes
-from gangplan.planning.scenario.schema import Accelerator, NodeGroup
+from gangplan.planning.scenario.schema.cluster import Accelerator, NodeGroup
 from gangplan.planning.study.edits.protocol import EditPart, Setup
 
 KEY = "add"

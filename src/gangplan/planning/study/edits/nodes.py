@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning.scenario.quantities import Name
-from gangplan.planning.scenario.schema import is_pattern, numbered
+from gangplan.planning.scenario.schema.part import is_pattern, numbered
 from gangplan.planning.study.edits.protocol import EditPart, Setup, matching
 
 KEY = "nodes"

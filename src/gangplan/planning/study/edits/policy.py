@@ -10,7 +10,7 @@ from pydantic import model_validator
 from gangplan.planning import policies
 from gangplan.planning.scenario.expand import policy_of
 from gangplan.planning.scenario.quantities import Name
-from gangplan.planning.scenario.schema import PolicyPart
+from gangplan.planning.scenario.schema.policy import PolicyPart
 from gangplan.planning.study.edits.protocol import EditPart, Setup
 
 KEY = "policy"

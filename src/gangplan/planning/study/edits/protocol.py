@@ -10,7 +10,7 @@ from gangplan.domain.round import Round
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning.policies import How
 from gangplan.planning.rounds.told import Telling
-from gangplan.planning.scenario.schema import Part
+from gangplan.planning.scenario.schema.part import Part
 from gangplan.planning.sources import Source
 from gangplan.planning.trace.replay import Replay
 

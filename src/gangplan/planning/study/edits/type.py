@@ -8,7 +8,7 @@ from gangplan.domain.cluster import AcceleratorType
 from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.planning.scenario.checks import did_you_mean
 from gangplan.planning.scenario.quantities import Name
-from gangplan.planning.scenario.schema import Accelerator
+from gangplan.planning.scenario.schema.cluster import Accelerator
 from gangplan.planning.study.edits.protocol import EditPart, Setup, matching
 
 KEY = "type"
