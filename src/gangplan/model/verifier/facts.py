@@ -8,7 +8,7 @@ each other. Sources: switching, decision 13; sizes of CPU-only jobs, decision 41
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -21,6 +21,7 @@ from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.kept import Kept
+from gangplan.model.verifier.by_job import ByJob
 from gangplan.model.verifier.claims import Claim, claims, median
 from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
@@ -97,7 +98,7 @@ class Weighing(NamedTuple):
     claims: Sequence[Claim] | None
 
 
-class FactsByJob(Mapping[str, JobFacts]):
+class FactsByJob(ByJob[JobFacts]):
     """Constants by job name, each put together when it is first asked for.
 
     A plan asks about those who run and whom it starts, which in a crowded round are few of all.
@@ -107,10 +108,10 @@ class FactsByJob(Mapping[str, JobFacts]):
         make: the constants of a job.
     """
 
-    __slots__ = ("_known", "_make", "_names")
+    __slots__ = ("_known", "_make")
 
     def __init__(self, names: Collection[str], make: Callable[[str], JobFacts]) -> None:
-        self._names = names
+        super().__init__(names)
         self._make = make
         self._known: dict[str, JobFacts] = {}
 
@@ -119,15 +120,6 @@ class FactsByJob(Mapping[str, JobFacts]):
         if found is None:
             found = self._known[name] = self._make(name)
         return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -26,6 +26,7 @@ from gangplan.domain.job import WHOLE_DEVICE, Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.round import Round
 from gangplan.domain.topology import NODE
+from gangplan.model.verifier.by_job import ByJob
 from gangplan.model.verifier.columns import Bools, job_columns
 from gangplan.model.verifier.facts import RoundFacts
 from gangplan.model.verifier.holding import NOTHING, Held, Holding, counts, holding, minus, within
@@ -94,7 +95,7 @@ class Change(NamedTuple):
         return self.status in (Status.STARTED, Status.MOVED)
 
 
-class Changes(Mapping[str, Change]):
+class Changes(ByJob[Change]):
     """What a plan does to every job, by name, in the round's order.
 
     Args:
@@ -113,6 +114,7 @@ class Changes(Mapping[str, Change]):
         plain: Sequence[Action],
         facts: RoundFacts,
     ) -> None:
+        super().__init__(alone)
         self._alone, self._read, self._facts = alone, read, facts
         self._known = facts.once(_known)
         self._plain = {action.job: action for action in plain}
@@ -132,17 +134,8 @@ class Changes(Mapping[str, Change]):
             return self[name].outcome
         return self._alone.outcome(name)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._alone)
 
-    def __len__(self) -> int:
-        return len(self._alone)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._alone
-
-
-class OutcomesByJob(Mapping[str, Outcome]):
+class OutcomesByJob(ByJob[Outcome]):
     """What a plan means for every job, by name, in the round's order.
 
     Args:
@@ -152,19 +145,11 @@ class OutcomesByJob(Mapping[str, Outcome]):
     __slots__ = ("_changes",)
 
     def __init__(self, changes: Changes) -> None:
+        super().__init__(changes)
         self._changes = changes
 
     def __getitem__(self, name: str) -> Outcome:
         return self._changes.outcome(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._changes)
-
-    def __len__(self) -> int:
-        return len(self._changes)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._changes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,7 +328,7 @@ def _change(
     return change
 
 
-class Unplanned(Mapping[str, Change]):
+class Unplanned(ByJob[Change]):
     """What every job does without an action, by name, in the round's order.
 
     The round's constants remember it, so that it does not hold them: a round is gone when it is planned, and
@@ -358,6 +343,7 @@ class Unplanned(Mapping[str, Change]):
     def __init__(self, facts: RoundFacts) -> None:
         self._facts = weakref.ref(facts)
         self._jobs = {job.name: job for job in facts.round.jobs}
+        super().__init__(self._jobs)
         self._found: dict[str, Change] = {}
         self._idle: dict[str, Outcome] = {}
 
@@ -378,15 +364,6 @@ class Unplanned(Mapping[str, Change]):
         if found is None:
             found = self._idle[name] = _idle(job)
         return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._jobs)
-
-    def __len__(self) -> int:
-        return len(self._jobs)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._jobs
 
 
 def unplanned(facts: RoundFacts) -> Unplanned:
