@@ -86,6 +86,12 @@ def test_the_command_writes_opens_and_shuts(bench: Any, tmp_path: Path) -> None:
     assert "--update" in shut.stderr
 
 
+def test_a_gate_of_nothing_does_not_pass(bench: Any) -> None:
+    done = bench("gate", "--only", "Q/*")
+    assert done.returncode == 2
+    assert "no run of 'gate' matches Q/*" in done.stderr
+
+
 def test_the_committed_figures_name_the_runs_of_the_suite() -> None:
     from gangplan.bench import suites
     from gangplan.bench.runs import named

@@ -37,6 +37,27 @@ def test_a_pair_is_refused_for_what_was_changed(pair: Any, changed: dict[str, An
     assert any(said in line for line in wrong) if said else not wrong
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, ""),
+        ({"late_ms": 50.5}, "has its plan 50 ms late, where 50 are allowed"),
+        ({"next_late_ms": 70.0}, "has its next plan 70 ms late, where 50 are allowed"),
+        ({"late_ms": 50.5, "options": {}}, ""),
+        ({"next_verified": False}, "leaves a service whose next plan is not verified"),
+        ({"per_1000": 1.35}, "has 3 voluntary actions without lasting gain in 2,222 running job-rounds"),
+        ({"missed": ["7 calls are late"]}, "at 200 %: 7 calls are late"),
+    ],
+)
+def test_a_row_is_refused_for_what_its_suite_does_not_allow(
+    row: Any, changed: dict[str, Any], said: str
+) -> None:
+    good = {"late_ms": 49.0, "next_late_ms": -3.0, "next_verified": True, "options": {"most_late_ms": 50.0}}
+    churn = {"per_1000": 1.0, "most_per_1000": 1.0, "without_lasting_gain": 3, "running_job_rounds": 2222}
+    wrong = problems([row(**(good | churn | {"name": "at 200 %", "missed": []} | changed))])
+    assert said in wrong[0] if said else not wrong
+
+
 def test_what_a_suite_does_not_require_is_no_problem(pair: Any) -> None:
     pair[1] |= {"status": "FEASIBLE", "proved": False}
     assert not problems(pair)

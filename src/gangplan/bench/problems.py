@@ -37,6 +37,10 @@ def problems(rows: Iterable[Row], *, require: str = "") -> list[str]:
             wasted = f"{row['without_lasting_gain']:,} voluntary actions without lasting gain"
             found.append(f"{name} has {wasted} in {row['running_job_rounds']:,} running job-rounds")
         found += [f"{name}, {row.get('name')}: {sentence}" for sentence in row.get("missed") or ()]
+        allowed_ms = (row.get("options") or {}).get("most_late_ms")
+        for which, late in (("plan", row.get("late_ms")), ("next plan", row.get("next_late_ms"))):
+            if allowed_ms is not None and late is not None and late > allowed_ms:
+                found.append(f"{name} has its {which} {late:.0f} ms late, where {allowed_ms:g} are allowed")
         if row.get("next_verified") is False:
             found.append(f"{name} leaves a service whose next plan is not verified")
         if row.get("permuted_same") is False:

@@ -289,6 +289,8 @@ def gate(
         return
     from gangplan.bench import gate as gating
 
+    if only and not any(chosen.runs(only=tuple(only))):
+        raise typer.BadParameter(f"no run of {suite!r} matches {', '.join(only)}", param_hint="--only")
     found = gating.measure(
         chosen.runs(only=tuple(only or ())), lambda name, result: say(f"{name}  {result.reason.value}")
     )
