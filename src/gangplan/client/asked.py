@@ -88,7 +88,11 @@ def parameters_of(
     previous_plan: Plan | None = DEFAULTS.previous_plan,
     request_id: str = "",
 ) -> PlanParameters:
-    """What the clients' ``plan_round`` takes, as parameters."""
+    """What the clients' ``plan_round`` takes, as parameters.
+
+    Raises:
+        TypeError: a name that is none of them.
+    """
     return PlanParameters(
         request_id=request_id,
         time_budget_seconds=time_budget,

@@ -57,7 +57,11 @@ class Following:
     def plan_round(
         self, round_: Round, parameters: PlanParameters, *, advisory: bool, timeout: float | None
     ) -> Asking[RoundResult]:
-        """Let the service know what has changed, and ask for a plan."""
+        """Let the service know what has changed, and ask for a plan.
+
+        Raises:
+            ServiceError: a call failed, or the service lost the session again on every try.
+        """
         snapshot = write_round(round_, parameters)
         wanted = content_of(snapshot)
         request_id = parameters.request_id or uuid.uuid4().hex

@@ -202,7 +202,11 @@ class InProcessTransport:
         return answered
 
     def stream(self, asked: Asked[Any]) -> Iterator[Any]:
-        """Answer a request in a thread beside the calling one; a simulation in a process of its own."""
+        """Answer a request in a thread beside the calling one; a simulation in a process of its own.
+
+        Raises:
+            ServiceError: as the service would have refused or failed it.
+        """
         if asked.service == PLANNING:
             yield from self._simulated(asked)
             return

@@ -63,10 +63,10 @@ _USER_SPREAD = 0.2
 
 
 def small(seed: int) -> History:
-    """A small history.
+    """A small history, one that an exact programme can solve (see above for what is in it).
 
     Args:
-        seed: not negative.
+        seed: not negative; the same seed, the same history.
     """
     rng, whose = np.random.default_rng([seed, 11]), np.random.default_rng([seed, 13])
     length = ROUND_SECONDS

@@ -203,6 +203,7 @@ def test_rounds_against_trying_everything(seed):
             assert program.worst_violation(values) <= 1e-9
             best = max(best, program.evaluate(values))
     assert solve(program).objective == pytest.approx(best, abs=1e-6)
+    assert solve(shockwave.formulate(jobs, lean=True)).objective == pytest.approx(best, abs=1e-6)
     relaxed = solve(program, relax=True)
     rounded_within(program, shockwave.round_plan(jobs, relaxed.values), best)
 
@@ -211,6 +212,7 @@ def test_thirty_three_columns_a_job():
     jobs, _ = draws.shockwave(16, 8, 0)
     program = shockwave.formulate(jobs)
     assert program.columns == 33 * 16 + 1
+    assert shockwave.formulate(jobs, lean=True).columns == 27 * 16 + 1
     rows = {family.name: family.stop - family.start for family in program.row_families}
     # At most two bases, each with its binary, and ten pairs that are not neighbours: true of any optimum of a
     # concave curve anyhow, but the public programme has them.
@@ -346,6 +348,7 @@ def test_profiles_are_read_from_the_folder_that_is_named(tmp_path):
         ("sia/32x64/seed0", "rounding"),
         ("finish-time/16/seed1", "bisection"),
         ("shockwave/8x8/seed0", "exact"),
+        ("shockwave/8x8/seed0", "lean"),
         ("shockwave/8x8/seed0", "rounding"),
         ("chronus/8x12/seed0", "exact"),
         ("chronus/8x12/seed0", "rounding"),

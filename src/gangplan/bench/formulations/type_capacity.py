@@ -31,7 +31,12 @@ from gangplan_solvers import catalog
 
 
 def solve_type_capacity(instance: Instance, solver: str, limits: Limits) -> Answer:
-    """Solve the programme without nodes, and bind what it chose."""
+    """Solve the programme without nodes, and bind what it chose.
+
+    Raises:
+        UnknownSolverError: the backend is unknown or cannot be used here.
+        BackendError: the solver failed.
+    """
     layout = build_layout(instance)  # numbers the options; not part of this programme's time
     began = time.perf_counter()
     program = formulate_type_capacity(layout)

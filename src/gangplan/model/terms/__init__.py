@@ -103,7 +103,10 @@ def worth_of_plan(reading: Reading) -> FloatArray:
 
 
 def rates(outcomes: Sequence[Outcome], facts: RoundFacts) -> list[float]:
-    """What outcomes are worth in every round, without what is paid once and spread over the horizon."""
+    """What each outcome is worth in every round, weighted, in GPU-equivalents.
+
+    What is paid once and spread over the horizon is not in it.
+    """
     found = contributions(table_of(outcomes, facts))
     rate = np.zeros(len(outcomes))
     for own, term in zip(found, terms(), strict=True):

@@ -17,6 +17,9 @@ def solved(program: Program, *, gap: float = 1e-6, relax: bool = False) -> Solut
         program: to maximise.
         gap: relative, at which to stop.
         relax: solve the linear relaxation.
+
+    Raises:
+        BackendError: the solver failed, or the programme's data are not finite.
     """
     parameters = SolveParameters(relative_gap=gap, node_limit=_NODES, relax=relax)
     return catalog.load(BACKEND).solve(program, parameters)

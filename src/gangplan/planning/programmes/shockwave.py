@@ -11,8 +11,10 @@ NSDI 2023, the schedule solver, in the form of its public code (F = 20 rounds of
 
 with d_i the seconds of an epoch, left_i its remaining seconds, share = min(1, devices / jobs) and T_i the
 promised finish. The logarithm runs along the bases: weights of neighbouring bases, with a binary for every
-base and a row for every pair that is not neighbouring (33 columns a job, as there). Where ln(0) would be, the
-public code takes a parameter; here it is ln(0.01). Times are in rounds, so the makespan weighs k D.
+base and a row for every pair that is not neighbouring (33 columns a job, as there). The logarithm is concave,
+so that an optimum has neighbouring weights anyhow: ``lean`` leaves those binaries and rows out. Where ln(0)
+would be, the public code takes a parameter; here it is ln(0.01). Times are in rounds, so the makespan weighs
+k D.
 
 All is homogeneous: devices are A100, and a job's gang is fixed.
 """
@@ -76,15 +78,20 @@ class Epochs:
         return min(1.0, self.devices / self.jobs)
 
 
-def formulate(jobs: Epochs) -> Program:
-    """The programme; columns: y job by job and round by round, then p, weights, binaries, the makespan."""
+def formulate(jobs: Epochs, *, lean: bool = False) -> Program:
+    """The programme; columns: y job by job and round by round, then p, weights, binaries, the makespan.
+
+    Args:
+        jobs: the input.
+        lean: without the binaries of bases and the rows of neighbours: the same optimum, 27 columns a job.
+    """
     n, rounds, bases = jobs.jobs, jobs.rounds, len(BASES)
     job = np.arange(n, dtype=np.int64)
     y = np.arange(n * rounds, dtype=np.int64).reshape(n, rounds)
     p = y.size + job
     weight = (y.size + n) + np.arange(n * bases, dtype=np.int64).reshape(n, bases)
     chosen = weight + n * bases
-    makespan = int(chosen[-1, -1]) + 1
+    makespan = int((weight if lean else chosen)[-1, -1]) + 1
     columns = makespan + 1
     left = jobs.left
     nothing, unbounded = np.full(n, -np.inf), np.full(n, np.inf)
@@ -97,7 +104,9 @@ def formulate(jobs: Epochs) -> Program:
     upper[p] = jobs.epochs - jobs.done
     upper[makespan] = float(left.max())
     integer = np.zeros(columns, dtype=np.bool_)
-    integer[y], integer[chosen] = True, True
+    integer[y] = True
+    if not lean:
+        integer[chosen] = True
 
     def by_job(*parts: tuple[IntArray, FloatArray | float]) -> tuple[IntArray, IntArray, FloatArray]:
         """Entries of one row per job from columns and values of shape (jobs, any)."""
@@ -120,8 +129,9 @@ def formulate(jobs: Epochs) -> Program:
     reached = jobs.done / jobs.epochs
     curve.add_grouped(*_nonzero(*by_job((weight, BASES), (p, -1.0 / jobs.epochs))), reached, reached)
     hull.add_grouped(*by_job((weight, 1.0)), np.ones(n), np.ones(n))
-    pairs.add_grouped(*by_job((chosen, 1.0)), np.full(n, 2.0), nothing)
-    for b in range(bases):
+    if not lean:
+        pairs.add_grouped(*by_job((chosen, 1.0)), np.full(n, 2.0), nothing)
+    for b in () if lean else range(bases):
         pairs.add_grouped(*by_job((weight[:, b], 1.0), (chosen[:, b], -1.0)), np.zeros(n), nothing)
         for other in range(b + 2, bases):
             pairs.add_grouped(

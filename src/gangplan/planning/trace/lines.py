@@ -141,7 +141,11 @@ def load(path: Path) -> Trace:
 
 
 def gathered(records: Iterable[Record]) -> Trace:
-    """Records as a whole trace; header first, end last."""
+    """Records as a whole trace.
+
+    Args:
+        records: a header first, an end last, as every reader yields them.
+    """
     header, end = None, None
     jobs: list[JobRecord] = []
     measurements: list[Measurement] = []

@@ -3,8 +3,8 @@
 Instances are named ``FORM/SIZE/seedN``: ``sia/2048x2048/seed0`` (jobs x devices), ``finish-time/2048/seed0``
 (jobs), ``shockwave/256x64/seed0`` (jobs x devices, 20 rounds), ``chronus/256x24/seed0`` (jobs x leases).
 ``how`` is ``exact`` (to the limits' gap), ``paper-gap`` (to the gap at which the paper's code stops),
-``rounding`` (linear relaxation, then the form's own rounding) or ``bisection`` (finish-time fairness, linear
-programmes only).
+``lean`` (exact, without what Shockwave's form does not need), ``rounding`` (linear relaxation, then the
+form's own rounding) or ``bisection`` (finish-time fairness, linear programmes only).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import functools
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gangplan.bench.formulations.peers import draws
@@ -29,8 +30,11 @@ from gangplan.planning.programmes import chronus, finish_time, shockwave, sia
 from gangplan_solvers import answer
 from gangplan_solvers.backend import Backend
 
-FORMS = ("sia", "finish-time", "shockwave", "chronus")
-HOWS = ("exact", "paper-gap", "rounding", "bisection")
+_SOLVED = ("exact", "paper-gap", "rounding")
+HOWS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"sia": _SOLVED, "finish-time": ("bisection",), "shockwave": (*_SOLVED, "lean"), "chronus": _SOLVED}
+)
+"""How each form can be solved."""
 _OPTIMAL_GAP = 1e-6
 _RATIO_TOLERANCE = 1e-5
 """The last shares meet every ratio up to what a row may be broken by."""
@@ -64,7 +68,7 @@ def run_peer(instance: str, how: str, solver: str, limits: Limits, folder: Path 
 
     Args:
         instance: ``FORM/SIZE/seedN``.
-        how: one of :data:`HOWS`.
+        how: one of the form's :data:`HOWS`.
         solver: name of a backend.
         limits: of each solver call; its gap is what ``exact`` proves.
         folder: with ``sia/profiles``, measured; None: profiles are drawn.
@@ -76,7 +80,7 @@ def run_peer(instance: str, how: str, solver: str, limits: Limits, folder: Path 
         OSError: a file of the folder is missing.
     """
     form, first, second, seed = _parse(instance)
-    if how not in (HOWS[3:] if form == "finish-time" else HOWS[:3]):
+    if how not in HOWS[form]:
         raise InvalidInputError([FieldViolation("who", f"{instance} cannot be solved by {how!r}")])
     size = instance.split("/")[1]
     backend = ready(solver)
@@ -84,7 +88,7 @@ def run_peer(instance: str, how: str, solver: str, limits: Limits, folder: Path 
     if form == "finish-time":
         row = _bisected(first, seed, backend, limits, folder)
     else:
-        drawn = _draw(form, first, second, seed, folder)
+        drawn = _draw(form, first, second, seed, folder, lean=how == "lean")
         if how == "paper-gap":
             limits = replace(limits, relative_gap=drawn.gap)
         row = (_rounded if how == "rounding" else _exact)(drawn, backend, limits)
@@ -110,7 +114,7 @@ def _parse(instance: str) -> tuple[str, int, int, int]:
     return match[1], int(match[2]), int(match[3] or 0), int(match[4])
 
 
-def _draw(form: str, jobs: int, second: int, seed: int, folder: Path | None) -> Instance:
+def _draw(form: str, jobs: int, second: int, seed: int, folder: Path | None, *, lean: bool) -> Instance:
     if form == "sia":
         if second % 64:
             raise InvalidInputError([FieldViolation("instance", "Sia's devices come in multiples of 64")])
@@ -119,7 +123,7 @@ def _draw(form: str, jobs: int, second: int, seed: int, folder: Path | None) -> 
     if form == "shockwave":
         epochs, source = draws.shockwave(jobs, second, seed, folder)
         return Instance(
-            shockwave.formulate(epochs),
+            shockwave.formulate(epochs, lean=lean),
             functools.partial(shockwave.round_plan, epochs),
             shockwave.GAP,
             source,
