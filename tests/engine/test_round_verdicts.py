@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from gangplan.domain.cluster import NodeHealth, OtherUse
 from gangplan.domain.job import Capabilities, Job
-from gangplan.domain.plan import RoundResult, Verdict, VerdictKind
+from gangplan.domain.plan import Claim, RoundResult, Verdict, VerdictKind
 from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
@@ -236,7 +236,10 @@ def starts(round_: Round, name: str, most: int) -> bool | None:
 
 
 def check_soundness(seen: Counter[str], round_: Round, most: int = 1_000) -> None:
-    for verdict in planned(round_).verdicts:
+    result = planned(round_)
+    # Who starts on the devices kept for it leaves no room there for others, as who may not be moved.
+    claimed = {claim.job for claim in round_.claims} & {a.job for a in result.plan.actions if a.placements}
+    for verdict in result.verdicts:
         seen[verdict.kind.value] += 1
         if verdict.kind is VerdictKind.NEVER_FITS:
             assert starts(repaired(alone(round_, verdict.job)), verdict.job, most) in (False, None), verdict
@@ -244,11 +247,16 @@ def check_soundness(seen: Counter[str], round_: Round, most: int = 1_000) -> Non
             held = tuple(
                 replace(j, queue=None)
                 for j in round_.jobs
-                if j.running is not None
-                and j.name not in forced_reasons(round_)
-                and not j.capabilities.pausable
-                and not j.capabilities.movable
-                and j.name != verdict.job
+                if j.name != verdict.job
+                and (
+                    j.name in claimed
+                    or (
+                        j.running is not None
+                        and j.name not in forced_reasons(round_)
+                        and not j.capabilities.pausable
+                        and not j.capabilities.movable
+                    )
+                )
             )
             assert starts(alone(round_, verdict.job, held), verdict.job, most) in (False, None), verdict
         elif verdict.code == "QUEUE_LIMIT":
@@ -280,6 +288,18 @@ def over_some_limit(round_: Round, name: str) -> bool:
             return True
         queue = q.parent
     return False
+
+
+def test_who_waits_beside_what_is_claimed_has_no_place():
+    """The claim of another takes the node's whole memory; nobody else knows how much that is."""
+    round_ = round_of(
+        [node("a", H, 2, memory=32)],
+        [job("j", memory=8), job("claimant", memory=32)],
+        claims=(Claim("claimant", (at("a", [1]),), expires_at=600.0),),
+    )
+    seen: Counter[str] = Counter()
+    check_soundness(seen, round_)
+    assert seen["NO_FIT_NOW"] == 1
 
 
 def test_what_is_said_to_fit_never_or_not_now_has_no_place():
