@@ -223,6 +223,16 @@ def test_an_answer_that_is_not_verified_says_so() -> None:
     assert "NOT VERIFIED" in text_of(answer(round_, dataclasses.replace(found, verified=False)))
 
 
+def test_a_gap_that_is_rounding_is_no_share_of_a_gain() -> None:
+    import dataclasses
+
+    round_, found = plain()
+    quality = dataclasses.replace(found.quality, relative_gap=3e-8, gap_of_gain=1.0)
+    text = text_of(answer(round_, dataclasses.replace(found, quality=quality)))
+    assert "under 0.0001 % relative, which is rounding" in text
+    assert "of the gain" not in text
+
+
 def test_every_device_has_one_holder_after_the_plan() -> None:
     round_, found = with_topology()
     nodes = {here.node.name: here for here in occupancy(round_, placements_after(round_, found.plan))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,8 @@ def test_policies_are_listed(gangplan: Run) -> None:
         line.split()[0] for line in done.stdout.splitlines()
     )
     assert "fifo" in done.stdout
+    matches = [re.match(r"\S+  +", line) for line in done.stdout.splitlines()]
+    assert len({match and match.end() for match in matches}) == 1
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,10 @@ def test_policies_are_listed_with_what_they_set(gangplan: Any) -> None:
 def test_scenario_validate_names_file_line_and_remedy(gangplan: Any, scenario: Path, tmp_path: Path) -> None:
     done = gangplan("scenario", "validate", scenario)
     assert (done.returncode, done.stderr) == (DONE, "")
-    assert "valid, 1 round, 2 nodes, 4 jobs" in done.stdout
+    assert done.stdout.endswith("valid, 1 round, 2 nodes, 4 jobs\n")
+    comes = tmp_path / "comes.yaml"
+    comes.write_text(scenario.read_text() + "  - {name: 'late-{}', count: 3, every: 1m, gpus: 1}\n")
+    assert "2 nodes, 5 jobs, 2 more jobs later" in gangplan("scenario", "validate", comes).stdout
     broken = tmp_path / "broken.yaml"
     broken.write_text(
         scenario.read_text().replace("gpus: 1", "gpus: -1").replace("memory: 1Ti", "memory: lots")

@@ -61,7 +61,7 @@ def service() -> Iterator[str]:
         ServiceFailedError: it does not get ready in time, or does not stop in time with exit code 0.
     """
     began = time.monotonic()
-    serve = ["serve", "--port", "0", "--log-level", "warning", "--sessions", "memory"]
+    serve = ["serve", "--port", "0", "--log-level", "error", "--sessions", "memory"]
     command = [sys.executable, "-m", "gangplan.cli.main", *serve]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:

@@ -45,7 +45,13 @@ def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help
             violations += error.violations
             continue
         sizes = (len(rounds), "round"), (len(rounds[0].cluster.nodes), "node"), (len(rounds[-1].jobs), "job")
-        print(f"{file}: valid, {', '.join(counted(number, noun) for number, noun in sizes)}")
+        later = sum(
+            group.arrives + number * group.every > scenario.at[-1]
+            for group in scenario.jobs
+            for number, _ in enumerate(group.numbered_names())
+        )
+        come = f", {counted(later, 'more job')} later" if later else ""
+        print(f"{file}: valid, {', '.join(counted(number, noun) for number, noun in sizes)}{come}")
     if violations:
         raise InvalidInputError(violations)
 

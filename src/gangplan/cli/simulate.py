@@ -193,8 +193,10 @@ def simulate(
     from gangplan.planning.trace.replay import Replay
 
     if policy == "list":
-        for name, about in policies.describe().items():
-            print(f"{name:24} {about}")
+        told_of = policies.describe()
+        width = max(map(len, told_of)) + 2
+        for name, about in told_of.items():
+            print(f"{name:{width}}{about}")
         return
     _check_libraries(report, jobs_parquet)
     how_replayed: dict[str, Any] = {

@@ -14,6 +14,7 @@ from gangplan.domain.plan import Quality, RoundResult, TerminationReason
 _BAR = 24
 _TOTAL = "total"
 _NOTHING = 5e-4  # would be printed as 0.000
+_ROUNDING = 1e-6  # a relative gap that counts as none (decision 23)
 
 
 def quality_table(result: RoundResult) -> RenderableType:
@@ -82,9 +83,10 @@ def _proof(result: RoundResult) -> str:
 
 
 def _gaps(quality: Quality) -> str:
-    return (
-        f"{share(quality.relative_gap)} relative, {share(quality.gap_of_gain)} of the gain over keep and fill"
-    )
+    relative = f"{share(quality.relative_gap)} relative"
+    if 0.0 < quality.relative_gap < _ROUNDING:  # a share of a gain that may itself be rounding says nothing
+        return f"{relative}, which is rounding"
+    return f"{relative}, {share(quality.gap_of_gain)} of the gain over keep and fill"
 
 
 def _bar(part: float, largest: float) -> Text:

@@ -25,7 +25,7 @@ def study(result: Result) -> RenderableType:
     names = shown_figures(given.study)
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for axis in given.study.axes:
-        table.add_column(axis, justify="right")
+        table.add_column(axis, justify="right", overflow="fold", no_wrap=False)
     for name in names:
         table.add_column(name, justify="right")
     bounded = given.study.find is not None and bool(given.study.find.where)

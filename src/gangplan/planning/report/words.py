@@ -72,9 +72,9 @@ def measures(runs: list[tuple[str, Mapping[str, Any]]]) -> Section:
     lines.append(["Jain's index of service", *("" if value is None else f"{value:.3f}" for value in jain)])
     for field in ("price_per_hour", "cost", "held_cost"):
         values = [(one.get("series") or {}).get("figures", {}).get(field) for _, one in runs]
-        lines.append(
-            [FIGURES[field].about, *("" if value is None else figure(field, value) for value in values)]
-        )
+        if any(value is not None for value in values):  # nothing has a price, or no series were kept
+            shown = ("" if value is None else figure(field, value) for value in values)
+            lines.append([FIGURES[field].about, *shown])
     return Section("Measures", table(("measure", *(label for label, _ in runs)), lines))
 
 

@@ -17,7 +17,7 @@ from gangplan.errors import InvalidInputError
 from gangplan.planning import policies, sources
 from gangplan.planning import study as studies
 from gangplan.planning.metrics import job_reports, measure
-from gangplan.planning.report import pages
+from gangplan.planning.report import pages, words
 from gangplan.planning.report.frame import html
 from gangplan.planning.report.parquet import write_jobs
 from gangplan.planning.report.recording import mean_over, recording
@@ -143,6 +143,12 @@ def test_simulations_of_other_jobs_are_not_compared(fifo: dict[str, Any]) -> Non
         pages.page_of([fifo, other], "")
     with pytest.raises(InvalidInputError, match="name what simulate printed"):
         pages.page_of([{"points": []}], "")
+
+
+def test_prices_are_told_where_there_are_any(fifo: dict[str, Any]) -> None:
+    assert "price of all devices for an hour" in str(words.measures([("fifo", fifo)]).table)
+    free = fifo | {"series": None}
+    assert "price of" not in str(words.measures([("fifo", free)]).table)
 
 
 def test_use_over_time_is_exact(fifo: dict[str, Any]) -> None:
