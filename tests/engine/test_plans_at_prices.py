@@ -17,7 +17,6 @@ from gangplan.engine.round import plan_round
 from gangplan.engine.steps import Ladder, Steps, ladder
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
-from gangplan.model.prices import lagrangian
 from gangplan.model.prices.prices import Prices
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.verify import prepare, verify
@@ -35,7 +34,6 @@ def early(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
             return replace(ladder(options, steps), early=evaluations)
 
         monkeypatch.setattr(engine, "ladder", row)
-        monkeypatch.setattr(lagrangian, "_TOGETHER", 1)  # so that the search looks up at every evaluation
 
     return set_
 
@@ -55,6 +53,7 @@ def test_the_greedy_is_verified_first_and_the_answer_is_as_good(
     name: str, early: Callable[[int], None]
 ) -> None:
     round_ = generate_named(name)
+    early(0)
     before = plan_round(round_, GREEDY)
     early(20)
     after = plan_round(round_, GREEDY)
@@ -94,6 +93,7 @@ def test_a_first_plan_that_breaks_a_rule_changes_nothing(
     early: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     round_ = generate_named("S/random/85/seed2")
+    early(0)
     before = plan_round(round_, GREEDY)
     early(20)
     plan = soon_done.price_greedy
@@ -130,9 +130,9 @@ def test_stages_come_before_any_plan_at_early_prices(early: Callable[[int], None
     assert names(result)[0] == "keep_and_fill"
 
 
-def test_only_the_largest_rounds_are_planned_early() -> None:
-    assert [ladder(options).early for options in (800, 6_000, 20_000)] == [0, 0, 0]
-    assert ladder(50_000).early > 0
+@pytest.mark.parametrize("name", ["S/steady/50/seed3", "M/steady/85/seed3"])
+def test_rounds_of_every_size_are_planned_early(name: str) -> None:
+    assert names(plan_round(generate_named(name), GREEDY))[:2] == ["greedy", "keep_and_fill"]
 
 
 def test_what_is_prepared_changes_no_verdict() -> None:

@@ -1,8 +1,8 @@
-"""The greedy's plans at prices: of a large round one at early prices, and one at the best.
+"""The greedy's plans at prices: one at early prices, and one at the best.
 
-Where tens of thousands of options are, four fifths of the evaluations lower the bound by less than .01 %, and
-to make and to verify the plan that keeps and fills takes longer than the first fifth. So the greedy plans as
-soon as prices are near, and its plan is verified first: whoever has little time gets a plan a few tenths of a
+Three quarters of the evaluations lower the bound by less than .1 % (of a large round by less than .01 %), and
+to make and to verify the plan that keeps and fills takes longer than those before. So the greedy plans as
+soon as prices are near, and its plan is verified first: whoever has little time gets a plan about half a
 percent from the bound instead of one that keeps and fills. The search goes on beside it, and what its best
 prices lead to is verified when it is worth more. The plan that keeps and fills, of which everything else
 measures its gain, comes second, and is there in time because the first is only tried where enough is left for
@@ -31,6 +31,10 @@ NAME = "greedy"
 _NEEDED = 1.5
 """What must be left for a first plan and for verifying the one that keeps and fills, in times that building
 the arrays and the verifier's constants took. It was 1 to 1.3 of that at XL (2026-11-30-first-plans.md)."""
+
+_SMALL = 800
+"""Options up to which both of the greedy's plans are made: the second takes a millisecond at S, where the
+better of the two is ahead in some rounds after 60 evaluations (2026-11-30-first-plans.md)."""
 
 _ANOTHER = 1.5
 """Slowest verifications, which is the first, that must be left before a second plan is made: what it, its
@@ -61,7 +65,8 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Ass
         return None
     judge.lower(prices.bound)
     with judge.budget.phase("greedy"):
-        assignment = greedy_plan(judge, filled, prices, once=True)
+        once = len(judge.instance.option) > _SMALL
+        assignment = greedy_plan(judge, filled, prices, once=once)
     return judge.consider(NAME, assignment)
 
 

@@ -85,7 +85,7 @@ def search_prices(
                 told.set_result(found.prices())
             return stop.is_set() or budget.exhausted
 
-        improve(found, warm, stop=ended)
+        improve(found, warm, ended, early)
         return found
 
     with ThreadPoolExecutor(1, "gangplan-prices") as threads:

@@ -82,8 +82,18 @@ class Ladder:
 
 LADDERS = (
     # The whole programme at once. S (340 columns, five seeds at 50 and 85 %): OPTIMAL in .07 s with either
-    # solver (2026-11-29-generated.md); openb-shaped (1,032 columns): OPTIMAL, of it .5 s in solvers.
-    Ladder(800, fruitless=0, branching_share=0.0, sift=math.inf, enough=-1.0, steps=(Step(math.inf, 1.0),)),
+    # solver (2026-11-29-generated.md); openb-shaped (1,032 columns): OPTIMAL, of it .5 s in solvers. After 60
+    # of 280 evaluations the greedy's plan is .2 (50 %) and 1.1 % (85 %) from the bound, M's .8 to 1, L's .4 %
+    # (2026-11-30-first-plans.md).
+    Ladder(
+        800,
+        fruitless=0,
+        branching_share=0.0,
+        sift=math.inf,
+        enough=-1.0,
+        steps=(Step(math.inf, 1.0),),
+        early=60,
+    ),
     # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
     # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md). Within
     # .3 s one programme of 20 found a better plan; branching in that time did in 8 (first-plans.md).
@@ -95,6 +105,7 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(100, 0.4), Step(math.inf, 1.0)),
         patience=5.0,
+        early=60,
     ),
     # L (10,500 columns, 1.2 s, 2026-11-30-targets.md): in 19 rounds every better plan came of branching,
     # which had a quarter of the time, and no programme's was worth .002 % more. With two thirds of it:
@@ -106,6 +117,7 @@ LADDERS = (
         sift=2e-4,
         enough=1e-6,
         steps=(Step(50, 0.4), Step(500, 0.5), Step(math.inf, 1.0)),
+        early=60,
     ),
     # XL: prices bound it in .15 s; the relaxation took 3.3 s for as good a bound. Branching brought .20 % to
     # .02 % in six searches (85 %); in 4 s no programme improved on that with any of four backends. After 80

@@ -88,7 +88,7 @@ def pack(prices: Mapping[Name, float]) -> bytes:
     return TAG + zlib.compress(json.dumps(listed, separators=(",", ":")).encode())
 
 
-def improve(search: PriceSearch, warm: Mapping[Name, float], stop: Callable[[], bool]) -> None:
+def improve(search: PriceSearch, warm: Mapping[Name, float], stop: Callable[[], bool], look: int = 0) -> None:
     """Improve prices from a warm start, or from nothing when there is none or it is of no use.
 
     Warm prices that prove less than a first guess does are dropped; those from which a few small steps still
@@ -99,6 +99,7 @@ def improve(search: PriceSearch, warm: Mapping[Name, float], stop: Callable[[], 
         search: without prices yet.
         warm: prices and rents by name.
         stop: true ends the walk.
+        look: evaluations after which ``stop`` is asked as well; 0: never.
     """
     if warm:
         _offer(search, warm)
@@ -106,10 +107,10 @@ def improve(search: PriceSearch, warm: Mapping[Name, float], stop: Callable[[], 
         guess = search.first_guess()
         search.offer(guess, search.rent * 0.0)
         if search.bound >= first:
-            search.improve(STEPS, stop, STRETCH)
+            search.improve(STEPS, stop, STRETCH, look)
             if first - search.bound <= _COLD * abs(first):
                 return
-    search.improve(stop=stop)
+    search.improve(stop=stop, look=look)
 
 
 def _offer(search: PriceSearch, warm: Mapping[Name, float]) -> None:

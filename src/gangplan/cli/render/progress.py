@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _REFRESH_PER_SECOND = 8
 _NAME_WIDTH = 16
+_FLOORS = ("keep_and_fill", "keep")
 
 
 class Progress:
@@ -57,10 +58,10 @@ class Progress:
             self._live.stop()
 
     def stage(self, stage: Stage) -> None:
-        """Take note of a candidate plan; the first verified one is the floor (decision 22)."""
+        """Take note of a candidate plan; what keeps and fills is the floor (decision 22)."""
         if stage.objective is None:
             return
-        if self._floor is None:
+        if self._floor is None and stage.name in _FLOORS:
             self._floor = stage.objective
         bound = self._bound if stage.bound is None else min(self._bound, stage.bound)
         better = self._best is None or self._best.objective is None or stage.objective > self._best.objective
@@ -94,9 +95,10 @@ class Progress:
     def _line(self, name: str, elapsed: float) -> str:
         assert self._best is not None
         assert self._best.objective is not None
-        assert self._floor is not None
         line = f"{name:{_NAME_WIDTH}} {seconds(elapsed):>8}  value {value(self._best.objective)}"
         if self._bound == float("inf"):
             return line
-        _, relative, of_gain = gaps(self._best.objective, self._bound, self._floor)
-        return f"{line}  bound {value(self._bound)}  gap {share(relative)}  of gain {share(of_gain)}"
+        floor = self._best.objective if self._floor is None else self._floor
+        _, relative, of_gain = gaps(self._best.objective, self._bound, floor)
+        line = f"{line}  bound {value(self._bound)}  gap {share(relative)}"
+        return line if self._floor is None else f"{line}  of gain {share(of_gain)}"

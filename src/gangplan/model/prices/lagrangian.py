@@ -104,7 +104,11 @@ class PriceSearch:
         return value
 
     def improve(
-        self, steps: int = STEPS, stop: Callable[[], bool] = lambda: False, stretch: float = 1.0
+        self,
+        steps: int = STEPS,
+        stop: Callable[[], bool] = lambda: False,
+        stretch: float = 1.0,
+        look: int = 0,
     ) -> None:
         """Walk from the best prices, by default from a first guess.
 
@@ -112,6 +116,7 @@ class PriceSearch:
             steps: most evaluations.
             stop: asked every 20 ms or so, when the best prices so far are here; true ends the walk.
             stretch: how bold the first steps are; 1 from a cold start, a few hundredths from good prices.
+            look: evaluations of this search after which ``stop`` is asked as well; 0: never.
         """
         if self.bound == np.inf:
             self.offer(self.price if self.price.any() else self.first_guess(), self.rent)
@@ -122,6 +127,8 @@ class PriceSearch:
         offset, together = float(self.instance.offset - self.less), self._evaluations_together()
         while steps > 0 and not stop():
             number = min(steps, together)
+            if self.evaluations < look:
+                number = min(number, look - self.evaluations)
             before = walk.tally[EVALUATIONS]
             going = take_steps(
                 self.market, self.wishes, self.choice, walk, averages, scales, offset, self.less, number
