@@ -1,9 +1,10 @@
 """Random instants at which something goes wrong: how many, from which seed, and what came of them.
 
 ``make test-faults`` runs them all: 200 of each kind, 50 where a service has to start anew or a database is
-cut off, and says at its end how long each took. Without ``GANGPLAN_FAULTS`` a test of each kind runs one or
-two, so that the harness itself stays whole. ``GANGPLAN_FAULTS_SEED=7`` draws others; a failure says seed and
-number, and with ``GANGPLAN_FAULTS_ONLY=13`` that one runs alone.
+cut off, in five parts with a dot after each, and says at its end how long each kind took. Without
+``GANGPLAN_FAULTS`` a test of each kind runs one or two, so that the harness itself stays whole.
+``GANGPLAN_FAULTS_SEED=7`` draws others; a failure says seed and number, and with ``GANGPLAN_FAULTS_ONLY=13``
+that one runs alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,18 @@ SEED = int(os.environ.get("GANGPLAN_FAULTS_SEED", "0"))
 ASKED = os.environ.get("GANGPLAN_FAULTS")
 """How many of each kind; None: a few."""
 _ONLY = os.environ.get("GANGPLAN_FAULTS_ONLY")
+PARTS = 1 if ASKED is None or _ONLY is not None else 5
+"""How many tests the instants of a kind are dealt out to, so that it shows how far it is."""
+
+
+@dataclass(slots=True)
+class Part:
+    """Which part the test that runs is."""
+
+    number: int = 0
+
+
+PART = Part()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +68,7 @@ class Instants:
 
     def __iter__(self) -> Iterator[Instant]:
         count = self.few if ASKED is None else max(1, round(self.share * int(ASKED)))
-        numbers = range(count) if _ONLY is None else [int(_ONLY)]
+        numbers = range(PART.number, count, PARTS) if _ONLY is None else [int(_ONLY)]
         for done, number in enumerate(numbers):
             try:
                 yield Instant(number, random.Random(f"{self.kind}/{SEED}/{number}"))
@@ -71,7 +84,8 @@ class Instants:
 
     def tell(self, count: int) -> None:
         """Print what came of them."""
-        words = [f"{self.kind}: {count} instants of seed {SEED}"]
+        part = "" if PARTS == 1 else f", part {PART.number + 1} of {PARTS}"
+        words = [f"{self.kind}: {count} instants of seed {SEED}{part}"]
         if self.recovered:
             ordered = sorted(self.recovered)
             words.append(
