@@ -109,6 +109,13 @@ def test_some(served: Served, record_property: Callable[[str, object], None]) ->
     assert_it_still_plans(served)
 
 
+def test_a_refusal_that_repeats_a_long_name_arrives(served: Served) -> None:
+    request = session_service_pb2.GetSessionRequest(session_id="😀" * 512)
+    with grpc.insecure_channel(served.address) as channel, pytest.raises(grpc.RpcError) as refused:
+        send(channel, session_service_pb2.GetSessionRequest, request.SerializeToString())
+    assert rpc_status.from_call(refused.value).code == grpc.StatusCode.NOT_FOUND.value[0]
+
+
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
 def test_ten_thousand(served: Served, record_property: Callable[[str, object], None]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Callable
+
 import pytest
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
@@ -10,7 +13,9 @@ from gangplan.errors import (
     FieldViolation,
     InvalidInputError,
     OverloadedError,
+    ResyncRequiredError,
     UnknownProposerError,
+    UnknownSessionError,
     UnknownSolverError,
     UnsupportedFieldError,
 )
@@ -68,6 +73,28 @@ def test_more_violations_than_the_trailer_takes_are_counted() -> None:
 def test_a_very_long_violation_does_not_break_the_trailer() -> None:
     status = status_of(InvalidInputError([FieldViolation("f" * 50_000, "d" * 50_000)]))
     assert status.ByteSize() <= MOST_BYTES
+
+
+@pytest.mark.parametrize("letter", ["d", "%", "é", "😀"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        UnknownSessionError,
+        ResyncRequiredError,
+        UnknownSolverError,
+        lambda text: OverloadedError(text, 1.5),
+        lambda text: InvalidInputError([FieldViolation(text, text)] * 50),
+    ],
+    ids=["session", "resync", "solver", "overload", "violations"],
+)
+def test_whatever_a_caller_says_its_error_fits_into_the_trailer(
+    make: Callable[[str], Exception], letter: str
+) -> None:
+    """Message, percent-encoded, and status, in base64, together: clients take 8 KiB, and guess beyond it."""
+    status = status_of(make(letter * 5_000))
+    percent = sum(1 if 0x20 <= byte < 0x7F and byte != 0x25 else 3 for byte in status.message.encode())
+    assert status.message
+    assert percent + len(base64.b64encode(status.SerializeToString())) < 8_000
 
 
 def test_overload_says_when_to_come_back() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from google.protobuf import any_pb2
 from google.protobuf.message import Message
@@ -33,6 +34,9 @@ DOMAIN = "gangplan"
 
 MOST_BYTES = 5_000
 """Largest status sent. It travels in the trailing metadata, in base64, of which many clients take 8 KiB."""
+_MESSAGE_BYTES = 1_000
+"""Longest message, which travels there a second time, percent-encoded."""
+_AS_IT_IS = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 _LONGEST_DESCRIPTION = 400
 _LONG_KEY = re.compile(r'\["([^"]{40})[^"]*"\]')
 
@@ -166,7 +170,11 @@ def _invalid(reason: str, violations: Sequence[FieldViolation]) -> status_pb2.St
 
 
 def _status(code: int, message: str, reason: str, *details: Message) -> status_pb2.Status:
+    """A status, with as much of its message as fits: names in it are the caller's, and of any length."""
     info = error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN)
+    message = _shortened(message)
+    while len(quote(message, safe=_AS_IT_IS)) > _MESSAGE_BYTES:
+        message = f"{message[: len(message) * 3 // 4]}..."
     return status_pb2.Status(code=code, message=message, details=[_packed(part) for part in (info, *details)])
 
 
