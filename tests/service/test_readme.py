@@ -84,7 +84,7 @@ class Shell:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=200,
         )
         assert done.returncode == 0, (line, done.stderr)
         return done.stdout
@@ -148,9 +148,16 @@ def test_the_files_to_begin_with_are_there_as_it_says(tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in tmp_path.iterdir() if path.is_file())
 
 
-def test_questions_are_answered_with_pages(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Words with which two that tune play what both look at once, and less than the README's."""
+    return f"--points 2 --refinements 0 --state {tmp_path_factory.mktemp('tuned') / 'played.jsonl'}"
+
+
+@pytest.mark.timeout(1200)  # five commands, each of which has 200 s of its own
+def test_questions_are_answered_with_pages(tmp_path: Path, played: str) -> None:
     """The large examples with less to play."""
-    less = {"scenarios/": f"{README.parent}/scenarios/", "--points 8": "--points 2 --refinements 0"}
+    less = {"scenarios/": f"{README.parent}/scenarios/", "--points 8": played}
     shell = Shell(tmp_path, less)
     for line in blocks("Ask what if")[0]:
         shell.run(line)
@@ -165,8 +172,8 @@ def test_the_study_of_a_trace_is_one() -> None:
     assert study.base.trace == "philly.jsonl"
 
 
-def test_tuning_for_a_wish_works_as_it_stands(tmp_path: Path) -> None:
-    shell = Shell(tmp_path, {"--points 4": "--points 2 --refinements 0"})
+def test_tuning_for_a_wish_works_as_it_stands(tmp_path: Path, played: str) -> None:
+    shell = Shell(tmp_path, {"--points 4": played})
     (line,) = blocks("Ask what if")[3]
     said = " ".join(shell.run(line).split())
     assert said.startswith(
