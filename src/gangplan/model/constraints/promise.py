@@ -64,7 +64,14 @@ from gangplan.model.verifier.promised import (
     stoppable_from,
     whole,
 )
-from gangplan.model.verifier.promised_room import Limit, Room, leaves, leaves_after_start, limits_above, rooms
+from gangplan.model.verifier.promised_room import (
+    Limit,
+    Room,
+    leaves,
+    leaves_after_start,
+    limits_by_queue,
+    rooms,
+)
 from gangplan.model.verifier.reading import read_plan, unplanned
 from gangplan.model.verifier.violation import Violation
 
@@ -156,13 +163,16 @@ def _rooms(facts: RoundFacts) -> dict[Limit, Room]:
 def _limits_of(facts: RoundFacts) -> Callable[[str], list[Limit]]:
     """By job: the limits above it under which something is promised."""
     promised = facts.once(_rooms)
-    by_queue: dict[str | None, list[Limit]] = {}
-    queues: dict[str, str | None] = {}
-    for job in facts.round.jobs:
-        if job.queue not in by_queue:
-            by_queue[job.queue] = [at for at, _ in limits_above(job, facts.round) if at in promised]
-        queues[job.name] = job.queue
+    by_queue = {
+        queue: [limit for limit in limits if limit in promised]
+        for queue, limits in facts.once(_limits).items()
+    }
+    queues = {job.name: job.queue for job in facts.round.jobs}
     return lambda name: by_queue[queues[name]]
+
+
+def _limits(facts: RoundFacts) -> dict[str | None, dict[Limit, int]]:
+    return limits_by_queue(facts.round)
 
 
 def _outlasting(facts: RoundFacts) -> dict[Limit, int]:
@@ -315,7 +325,8 @@ def _not_kept(
 def _too_many(promise: Reservation, reading: Reading, waiting: Sequence[Reservation]) -> str | None:
     """The limit under which there is no room for a promise beside the others; None: there is none."""
     facts, round_ = reading.facts, reading.round
-    mine = {limit for limit, _ in limits_above(reading.changes[promise.job].job, round_)}
+    above = facts.once(_limits)
+    mine = above[reading.changes[promise.job].job.queue]
     for limit, room in rooms(round_, [*waiting, promise]).items():
         if limit not in mine or promise.job not in room.needs:
             continue
@@ -323,7 +334,7 @@ def _too_many(promise: Reservation, reading: Reading, waiting: Sequence[Reservat
             _milli(change, change.after, limit.kind, facts)
             for change in reading.changes.values()
             if change.after
-            and any(limit == above for above, _ in limits_above(change.job, round_))
+            and limit in above[change.job.queue]
             and _out_of_queues(change, reading) > room.first + _TOLERANCE
         )
         if held + sum(room.needs.values()) * WHOLE_DEVICE > room.most * WHOLE_DEVICE:

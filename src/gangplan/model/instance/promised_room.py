@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gangplan.domain.cluster import Node
@@ -95,52 +95,75 @@ def promised_rooms(
     )
 
 
-def short_in_queues(
-    promise: Reservation,
-    round_: Round,
-    staying: Mapping[str, Sequence[TaskPlacement]],
-    started: Sequence[Reservation],
-    order: Sequence[Job],
-) -> set[str] | None:
-    """Who else has to stop so that a promise has room in its queues; None: it has none whoever stops.
+class Crowd:
+    """What running jobs hold under the limits of queues; looked up once for each limit.
 
     Args:
-        promise: that may be due.
         round_: the round.
-        staying: what those hold who stay otherwise, by name.
-        started: promises that start in this round.
-        order: running jobs, who stops first before who stops last.
+        kept: what those hold who may stay, by name.
     """
-    jobs = {job.name: job for job in round_.jobs}
-    types = {node.name: node for node in round_.cluster.nodes}
-    above = chains(round_.queues)
-    queues = {queue.name: queue for queue in round_.queues}
-    own = jobs[promise.job].queue
-    stops: set[str] = set()
-    for name in above[own] if own is not None else ():
-        for kind, limit in sorted(limits_of(queues[name]), key=lambda entry: entry[0] or ""):
-            need = held(jobs[promise.job], promise.placements, types, kind)
-            if not need:
-                continue
-            mine = {
-                other: held(jobs[other], placements, types, kind)
-                for other, placements in staying.items()
-                if other not in stops and _is_under(jobs[other], name, above)
-            }
-            taken = sum(mine.values()) + sum(
-                held(jobs[each.job], each.placements, types, kind)
-                for each in started
-                if _is_under(jobs[each.job], name, above)
+
+    def __init__(self, round_: Round, kept: Mapping[str, Sequence[TaskPlacement]]) -> None:
+        self._kept = kept
+        self._jobs = {job.name: job for job in round_.jobs}
+        self._nodes = {node.name: node for node in round_.cluster.nodes}
+        self._queues = {queue.name: queue for queue in round_.queues}
+        self._above = chains(round_.queues)
+        self._known: dict[Key, dict[str, int]] = {}
+
+    def stops(
+        self,
+        promise: Reservation,
+        gone: Collection[str],
+        started: Sequence[Reservation],
+        turn: Callable[[Job], tuple[bool, float, str]],
+    ) -> set[str] | None:
+        """Who else has to stop so that a promise has room in its queues; None: it has none whoever stops.
+
+        Args:
+            promise: that may be due.
+            gone: names of those who stop anyway.
+            started: promises that start in this round.
+            turn: who stops first before who stops last.
+        """
+        job, stops = self._jobs[promise.job], set[str]()
+        for name in self._above[job.queue] if job.queue is not None else ():
+            for kind, limit in sorted(limits_of(self._queues[name]), key=lambda entry: entry[0] or ""):
+                need = held(job, promise.placements, self._nodes, kind)
+                if not need:
+                    continue
+                mine = {
+                    other: amount
+                    for other, amount in self._holders(name, kind).items()
+                    if other not in gone and other not in stops
+                }
+                taken = need + sum(mine.values())
+                for each in started:
+                    if self._is_under(each.job, name):
+                        taken += held(self._jobs[each.job], each.placements, self._nodes, kind)
+                over = taken - limit * WHOLE_DEVICE
+                for other in sorted((self._jobs[one] for one in mine), key=turn) if over > 0 else ():
+                    if over > 0:
+                        stops.add(other.name)
+                        over -= mine[other.name]
+                if over > 0:
+                    return None
+        return stops
+
+    def _holders(self, queue: str, kind: str | None) -> dict[str, int]:
+        """Thousandths of devices that each of those who hold some under a limit holds."""
+        if (queue, kind) not in self._known:
+            amounts = (
+                (name, held(self._jobs[name], placements, self._nodes, kind))
+                for name, placements in self._kept.items()
+                if self._is_under(name, queue)
             )
-            for job in order:
-                if taken + need <= limit * WHOLE_DEVICE:
-                    break
-                if mine.get(job.name):
-                    stops.add(job.name)
-                    taken -= mine[job.name]
-            if taken + need > limit * WHOLE_DEVICE:
-                return None
-    return stops
+            self._known[queue, kind] = {name: amount for name, amount in amounts if amount}
+        return self._known[queue, kind]
+
+    def _is_under(self, job: str, queue: str) -> bool:
+        own = self._jobs[job].queue
+        return own is not None and queue in self._above[own]
 
 
 def gone_where_it_is(job: Job, round_: Round, speeds: Speeds) -> float:
@@ -199,10 +222,6 @@ def held(job: Job, placements: Sequence[TaskPlacement], nodes: Mapping[str, Node
 def largest(job: Job) -> int:
     """Devices that a job holds at most."""
     return sum(max(g.allowed_counts) * g.devices_per_task for g in job.component.task_groups)
-
-
-def _is_under(job: Job, queue: str, above: Mapping[str, Sequence[str]]) -> bool:
-    return job.queue is not None and queue in above[job.queue]
 
 
 def _needs(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth
@@ -20,7 +21,7 @@ from gangplan.domain.plan import Claim, ForcedReason
 from gangplan.domain.round import Round
 from gangplan.model.instance.pace import run_seconds
 from gangplan.model.instance.present import Present
-from gangplan.model.instance.promised_room import Rooms, promised_rooms, short_in_queues
+from gangplan.model.instance.promised_room import Crowd, Rooms, promised_rooms
 from gangplan.model.instance.throughput import Speeds
 
 _MARK = "\0promise/"
@@ -59,11 +60,14 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
     nodes = {node.name: node for node in round_.cluster.nodes}
     forced: dict[str, ForcedReason] = {}
     due: list[Reservation] = []
+    crowd = Crowd(round_, present.kept)
     for promise in promises:
         if promise.job in closed:
             continue
-        staying = {name: held for name, held in present.kept.items() if name not in forced}
-        stops = _due(promise, round_, jobs, nodes, present, staying, due)
+        stops = _on_nodes(promise, round_, jobs, nodes, present)
+        if stops is not None:
+            crowding = crowd.stops(promise, stops | forced.keys(), due, partial(_stops_late, round_=round_))
+            stops = None if crowding is None else _in_time(promise, stops | crowding, round_, jobs)
         if stops is not None:
             due.append(promise)
             forced.update(dict.fromkeys(stops, ForcedReason.PROMISE_DUE))
@@ -198,19 +202,14 @@ def _is_gone(job: Job, run: float, moment: float, round_: Round, begins: float) 
     return job.capabilities.pausable and job.checkpoint_seconds > 0.0 and stopped <= moment
 
 
-def _due(
+def _on_nodes(
     promise: Reservation,
     round_: Round,
     jobs: Mapping[str, Job],
     nodes: Mapping[str, Node],
     present: Present,
-    staying: Mapping[str, tuple[TaskPlacement, ...]],
-    started: Sequence[Reservation],
-) -> Collection[str] | None:
-    """Who stops for a promise that is due; None: it is not due, or can be kept in no way now.
-
-    Those ``staying`` have not been told to stop for those that have ``started``.
-    """
+) -> set[str] | None:
+    """Who is in the way of a promise on its nodes; None: it can be kept in no way now."""
     groups = {group.name: group for group in jobs[promise.job].component.task_groups}
     holders: dict[str, list[tuple[Job, TaskGroup, TaskPlacement]]] = defaultdict(list)
     for name, placements in present.kept.items():
@@ -224,13 +223,13 @@ def _due(
         if who is None:
             return None
         in_the_way |= who
-    if jobs[promise.job].queue is not None:
-        left = {name: held for name, held in staying.items() if name not in in_the_way}
-        order = sorted((jobs[name] for name in left), key=lambda job: _stops_late(job, round_))
-        also = short_in_queues(promise, round_, left, started, order)
-        if also is None:
-            return None
-        in_the_way |= also
+    return in_the_way
+
+
+def _in_time(
+    promise: Reservation, in_the_way: set[str], round_: Round, jobs: Mapping[str, Job]
+) -> set[str] | None:
+    """Who stops for a promise that is due; None: it is not yet, or some of them may not be stopped."""
     if not in_the_way:
         return in_the_way
     if not all(_may_stop(jobs[name], round_) for name in in_the_way):

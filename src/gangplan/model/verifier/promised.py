@@ -14,7 +14,7 @@ from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.round import Round
 from gangplan.model.verifier.left import left_at
-from gangplan.model.verifier.promised_room import stops_in_queues
+from gangplan.model.verifier.promised_room import Holdings
 from gangplan.model.verifier.throughput import Throughput
 
 
@@ -82,6 +82,7 @@ def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[st
     nodes = {node.name: node for node in round_.cluster.nodes}
     jobs = {job.name: job for job in round_.jobs}
     found: list[Due] = []
+    holdings = Holdings(round_, kept)
 
     def turn(name: str) -> tuple[bool, float, str]:
         return stops_first(kept[name], round_)
@@ -98,8 +99,7 @@ def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[st
         if not possible:
             continue
         leaving = stops.union(*(one.stops for one in found))
-        staying = {other: job for other, job in kept.items() if other not in leaving}
-        crowding = stops_in_queues(promise, round_, staying, [one.promise for one in found], turn)
+        crowding = holdings.in_the_way(promise, leaving, [one.promise for one in found], turn)
         if crowding is None:
             continue
         stops |= crowding

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from gangplan.domain.cluster import Node
@@ -57,10 +58,11 @@ def rooms(round_: Round, promises: Sequence[Reservation]) -> dict[Limit, Room]:
     """What ``promises`` keep, by limit."""
     jobs = {job.name: job for job in round_.jobs}
     nodes = {node.name: node for node in round_.cluster.nodes}
+    above = limits_by_queue(round_)
     found: dict[Limit, Room] = {}
     for promise in promises:
         job = jobs[promise.job]
-        for limit, most in limits_above(job, round_):
+        for limit, most in above[job.queue].items():
             need = devices_of(job, promise.placements, nodes, limit.kind) // WHOLE_DEVICE
             if need:
                 known = found.get(limit, Room(most, math.inf, {}))
@@ -69,20 +71,22 @@ def rooms(round_: Round, promises: Sequence[Reservation]) -> dict[Limit, Room]:
     return found
 
 
-def limits_above(job: Job, round_: Round) -> list[tuple[Limit, int]]:
-    """The limits that a job counts under, from its own queue upwards; that on all types first."""
+def limits_by_queue(round_: Round) -> dict[str | None, dict[Limit, int]]:
+    """The limits that jobs of each queue count under, from their own upwards; that on all types first."""
     queues = {queue.name: queue for queue in round_.queues}
-    found: list[tuple[Limit, int]] = []
-    seen: set[str] = set()
-    here = job.queue
-    while here in queues and here not in seen:
-        assert here is not None
-        seen.add(here)
-        queue = queues[here]
-        if queue.device_limit is not None:
-            found.append((Limit(here, ""), queue.device_limit))
-        found += [(Limit(here, kind), most) for kind, most in sorted(queue.device_limit_by_type.items())]
-        here = queue.parent
+    found: dict[str | None, dict[Limit, int]] = {None: {}}
+    for name in queues:
+        found[name] = {}
+        seen: set[str] = set()
+        here: str | None = name
+        while here is not None and here in queues and here not in seen:
+            seen.add(here)
+            queue = queues[here]
+            if queue.device_limit is not None:
+                found[name][Limit(here, "")] = queue.device_limit
+            for kind, most in sorted(queue.device_limit_by_type.items()):
+                found[name][Limit(here, kind)] = most
+            here = queue.parent
     return found
 
 
@@ -94,45 +98,68 @@ def devices_of(job: Job, placements: Sequence[TaskPlacement], nodes: Mapping[str
     )
 
 
-def stops_in_queues(
-    promise: Reservation,
-    round_: Round,
-    staying: Mapping[str, Job],
-    started: Sequence[Reservation],
-    turn: Callable[[str], tuple[bool, float, str]],
-) -> set[str] | None:
-    """Who has to stop so that a promise has room in its queues; None: it has none whoever stops.
+class Holdings:
+    """What running jobs hold under each limit.
 
     Args:
-        promise: the promise.
         round_: the round.
-        staying: running jobs that do not stop anyway.
-        started: promises that start in this round.
-        turn: who of them stops first.
+        kept: running jobs that can go on, by name.
     """
-    jobs = {job.name: job for job in round_.jobs}
-    nodes = {node.name: node for node in round_.cluster.nodes}
-    stops: set[str] = set()
-    for limit, most in limits_above(jobs[promise.job], round_):
-        asked = devices_of(jobs[promise.job], promise.placements, nodes, limit.kind)
-        if not asked:
-            continue
-        beside = {
-            name: devices_of(job, job.running.placements, nodes, limit.kind)
-            for name, job in staying.items()
-            if job.running is not None and any(limit == other for other, _ in limits_above(job, round_))
-        }
-        asked += sum(
-            devices_of(jobs[each.job], each.placements, nodes, limit.kind)
-            for each in started
-            if any(limit == other for other, _ in limits_above(jobs[each.job], round_))
-        )
-        while asked + sum(beside[name] for name in beside if name not in stops) > most * WHOLE_DEVICE:
-            left = [name for name, amount in beside.items() if amount and name not in stops]
-            if not left:
+
+    def __init__(self, round_: Round, kept: Mapping[str, Job]) -> None:
+        self._jobs = {job.name: job for job in round_.jobs}
+        self._nodes = {node.name: node for node in round_.cluster.nodes}
+        self._above = limits_by_queue(round_)
+        self._kept = kept
+        self._found: dict[Limit, dict[str, int]] = {}
+
+    def in_the_way(
+        self,
+        promise: Reservation,
+        leaving: AbstractSet[str],
+        started: Sequence[Reservation],
+        turn: Callable[[str], tuple[bool, float, str]],
+    ) -> set[str] | None:
+        """Who has to stop so that a promise has room in its queues; None: it has none whoever stops.
+
+        Args:
+            promise: the promise.
+            leaving: names of those who stop anyway.
+            started: promises that start in this round.
+            turn: who of those who could stop stops first.
+        """
+        stops: set[str] = set()
+        for limit, most in self._above[self._jobs[promise.job].queue].items():
+            asked = self._of(promise, limit)
+            if not asked:
+                continue
+            rest = most * WHOLE_DEVICE - asked
+            rest -= sum(self._of(each, limit) for each in started)
+            beside = {name: n for name, n in self._under(limit).items() if name not in leaving | stops}
+            rest -= sum(beside.values())
+            while rest < 0 and beside:
+                first = min(beside, key=turn)
+                stops.add(first)
+                rest += beside.pop(first)
+            if rest < 0:
                 return None
-            stops.add(min(left, key=turn))
-    return stops
+        return stops
+
+    def _of(self, promise: Reservation, limit: Limit) -> int:
+        job = self._jobs[promise.job]
+        counts = limit in self._above[job.queue]
+        return devices_of(job, promise.placements, self._nodes, limit.kind) if counts else 0
+
+    def _under(self, limit: Limit) -> dict[str, int]:
+        """Who of them holds how much there, thousandths of devices."""
+        if limit not in self._found:
+            mine = self._found[limit] = {}
+            for name, job in self._kept.items():
+                if job.running is not None and limit in self._above[job.queue]:
+                    amount = devices_of(job, job.running.placements, self._nodes, limit.kind)
+                    if amount:
+                        mine[name] = amount
+        return self._found[limit]
 
 
 def leaves(job: Job, round_: Round, throughput: Throughput, since: float) -> float:
