@@ -252,6 +252,24 @@ def test_who_is_too_many_in_a_queue_stops_in_the_last_round_for_it_the_last_star
         assert on(result, "big") == {"a"}
 
 
+def test_a_promise_that_is_due_does_not_wait_for_room_that_is_kept_for_a_later_one():
+    """Of eight devices in the queue six are promised; two that hold one each stop too late for ``big``."""
+    soon = Reservation("soon", None, NOW + 0.4 * D, NOW + 9e3, placements=place("b", (0, 1)))
+    later = Reservation("big", None, NOW + D, NOW + 9e3, placements=place("a", (0, 1, 2, 3)))
+    old = [
+        job(f"old{d}", gpus=1, running=place("b", (d,)), started=NOW - 9e4, checkpoint_seconds=60.0)
+        for d in (2, 3)
+    ]
+    first = job("soon", gpus=2, work_left=9e5, capabilities=RIGID)
+    round_ = limited([big(), first, *old, job("small", gpus=1, work_left=9e5)], 8)
+    holder = long_holder()
+    round_ = replace(round_, jobs=(*round_.jobs, holder), reservations=(soon, later))
+    result = planned(round_)
+    assert done(result, "soon").kind is ActionKind.PLACE
+    assert done(result, "small") is None
+    assert {done(result, name).kind for name in ("old2", "old3", "holder")} == {ActionKind.KEEP}
+
+
 @pytest.mark.parametrize(("rounds", "moves"), [(0.5, False), (4, True)])
 def test_who_would_be_there_only_if_it_moved_stays_where_it_is(rounds, moves):
     """``slow`` runs at a tenth of its speed; it can be stopped in a round, or two later once it moved."""

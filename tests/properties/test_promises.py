@@ -46,14 +46,22 @@ def test_both_sides_agree_on_promises_and_on_who_starts_and_stops_for_them(round
 @given(promising())
 def test_both_sides_agree_on_what_is_kept_in_queues_and_on_whom_it_binds(round_):
     instance, facts = build_instance(round_), round_facts(round_)
-    theirs = {
-        (limit.queue, limit.kind or None, room.rest // WHOLE_DEVICE): {
+    theirs, frozen = {}, set()
+    for limit, room in facts.once(promise._rooms).items():
+        full = facts.once(promise._outlasting)[limit] > room.rest
+        bound = {
             job.name
             for job in round_.jobs
             if limit in facts.once(promise._limits_of)(job.name) and promise._outlasts(job, limit, facts)
         }
-        for limit, room in facts.once(promise._rooms).items()
-    }
+        if full:
+            running = {job.name for job in round_.jobs if job.running is not None} - facts.forced.keys()
+            frozen |= bound & running
+            bound -= running
+        theirs[limit.queue, limit.kind or None, 0 if full else room.rest // WHOLE_DEVICE] = bound
+    assert not any(
+        job.capabilities.movable or job.capabilities.resizable for job in instance.jobs if job.name in frozen
+    )
     mine = {}
     for name, queue in instance.limits.keeps_room.items():
         room = instance.limits.queues[name]

@@ -17,10 +17,10 @@ backfilling*, IEEE TPDS 12, 2001), and with those who can be stopped counted as 
 its own promise a job may delay those that come after it in the order of latest start.
 
 A promise holds devices in the **queues** of its job as well, where they have limits. Under each limit L that
-promises of n devices in all count under, those who may still be there when the first of them is due, T, hold
-after the plan at most
+promises of n devices in all count under, those who may still be there when the first of them is due that does
+not start in this round, T, hold after the plan at most
 
-    max(0, L - n),  or what those of them who run hold now where that is more.
+    max(0, L - n);  where those of them who run hold more already, nobody of them starts, moves or is resized.
 
 Those are, of the jobs of the queue's subtree: running ones, unless by T they have ended at the least
 throughput or can be stopped with notice as above; and those who wait, by the same rule as for promised
@@ -129,8 +129,12 @@ def _crowding(reading: Reading) -> list[Violation]:
         return []
     now = facts.once(_outlasting)
     after, found = dict(now), []
+    full = {limit for limit, room in promised.items() if now[limit] > room.rest}
     for name, change in reading.every_change.items():
         for limit in facts.once(_limits_of)(name):
+            if limit in full and _outlasts(change.job, limit, facts) and _may_add(change, limit, facts):
+                message = f"{name} may still be in queue {limit.queue} when who is promised starts"
+                found.append(Violation("promise.room-taken", name, message=message))
             if _outlasts(change.job, limit, facts):
                 before = {} if change.forced is not None else change.before
                 after[limit] += _milli(change, change.after, limit.kind, facts)
@@ -139,12 +143,11 @@ def _crowding(reading: Reading) -> list[Violation]:
                 message = f"{name} moves, and may still be in queue {limit.queue} when who is promised starts"
                 found.append(Violation("promise.room-taken", name, message=message))
     for limit, room in promised.items():
-        if after[limit] > max(room.rest, now[limit]):
+        if limit not in full and after[limit] > room.rest:
             what = f"devices of {limit.kind}" if limit.kind else "devices"
             message = (
                 f"queue {limit.queue} would hold {after[limit] / WHOLE_DEVICE:g} {what} when who is promised "
-                f"is to start; {room.rest / WHOLE_DEVICE:g} are left "
-                f"({now[limit] / WHOLE_DEVICE:g} now)"
+                f"is to start; {room.rest / WHOLE_DEVICE:g} are left"
             )
             found.append(Violation("promise.room-taken", message=message))
     return found
@@ -156,8 +159,15 @@ def _not_due(facts: RoundFacts) -> tuple[Reservation, ...]:
     return tuple(promise for name, promise in facts.promises.items() if name not in due)
 
 
+def _may_add(change: Change, limit: Limit, facts: RoundFacts) -> bool:
+    """Whether a job holds devices under a limit after the plan otherwise than it does now."""
+    if change.job.running is not None and change.forced is None:
+        return change.status in (Status.MOVED, Status.RESIZED)
+    return _milli(change, change.after, limit.kind, facts) > 0
+
+
 def _rooms(facts: RoundFacts) -> dict[Limit, Room]:
-    return rooms(facts.round, facts.once(_not_due))
+    return rooms(facts.round, facts.once(_not_due), [one.promise for one in facts.due])
 
 
 def _limits_of(facts: RoundFacts) -> Callable[[str], list[Limit]]:
@@ -199,7 +209,8 @@ def _outlasts(job: Job, limit: Limit, facts: RoundFacts) -> bool:
         else:
             run = longest_run(job, round_, facts.throughput)
             gone = leaves_after_start(job, round_, run, facts.once(_all_started), noticed=True)
-            found = gone > room.first and not room.is_of(job)
+            due = any(one.promise.job == job.name for one in facts.due)
+            found = gone > room.first and not due and not room.is_of(job)
         known[limit, job.name] = found
     return known[limit, job.name]
 

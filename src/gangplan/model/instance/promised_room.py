@@ -47,7 +47,8 @@ class Rooms(NamedTuple):
 
     Attributes:
         limits: what they leave.
-        frozen: names of running jobs that are gone in time where they are, and would not be elsewhere.
+        frozen: names of running jobs that are gone in time where they are, and would not be elsewhere; and of
+            those who may still be there, where they hold more than a promise leaves.
     """
 
     limits: tuple[PromisedRoom, ...] = ()
@@ -55,44 +56,55 @@ class Rooms(NamedTuple):
 
 
 def promised_rooms(
-    round_: Round, promises: Sequence[Reservation], kept: Collection[str], speeds: Speeds, begins: float
+    round_: Round,
+    promises: Sequence[Reservation],
+    due: Collection[str],
+    kept: Mapping[str, Sequence[TaskPlacement]],
+    speeds: Speeds,
+    begins: float,
 ) -> Rooms:
     """What promises leave of the limits of queues.
 
     Args:
         round_: the round.
-        promises: in force and not due, all of them.
-        kept: names of running jobs that may stay.
+        promises: in force.
+        due: names of the jobs of those that are due.
+        kept: what those hold who may stay, by name.
         speeds: throughput of any group anywhere.
         begins: by when a start of this round has begun.
     """
-    needs, first = _needs(round_, promises)
-    if not needs:
+    needs, first = _needs(round_, promises, due)
+    if not first:
         return Rooms()
     above = chains(round_.queues)
+    nodes = {node.name: node for node in round_.cluster.nodes}
     most = {(queue.name, kind): limit for queue in round_.queues for kind, limit in limits_of(queue)}
-    members: dict[Key, set[str]] = {key: set() for key in needs}
+    staying: dict[Key, dict[str, int]] = {key: {} for key in first}
+    members: dict[Key, set[str]] = {key: set() for key in first}
     frozen: set[str] = set()
     for job in round_.jobs:
-        keys = [key for key in needs if job.queue is not None and key[0] in above[job.queue]]
-        if not keys:
+        keys = [key for key in first if job.queue is not None and key[0] in above[job.queue]]
+        if not keys or job.name in due:
             continue
         stays = gone_where_it_is(job, round_, speeds) if job.name in kept else None
         starts = gone_if_it_starts(job, round_, speeds, begins)
         for key in keys:
             if stays is not None and stays > first[key]:
-                members[key].add(job.name)
+                staying[key][job.name] = held(job, kept[job.name], nodes, key[1])
             elif starts > first[key] and stays is not None:
                 frozen.add(job.name)
             elif starts > first[key] and largest(job) > needs[key].get(job.name, -1):
                 members[key].add(job.name)
-    return Rooms(
-        tuple(
-            PromisedRoom(*key, max(0, most[key] - sum(needs[key].values())), frozenset(members[key]))
-            for key in sorted(needs, key=lambda key: (key[0], key[1] or ""))
-        ),
-        frozenset(frozen),
-    )
+    limits = []
+    for key in sorted(first, key=lambda key: (key[0], key[1] or "")):
+        limit = max(0, most[key] - sum(needs[key].values()))
+        if sum(staying[key].values()) > limit * WHOLE_DEVICE:
+            limit = 0
+            frozen.update(staying[key])
+        else:
+            members[key].update(staying[key])
+        limits.append(PromisedRoom(*key, limit, frozenset(members[key])))
+    return Rooms(tuple(limits), frozenset(frozen))
 
 
 class Crowd:
@@ -225,9 +237,9 @@ def largest(job: Job) -> int:
 
 
 def _needs(
-    round_: Round, promises: Sequence[Reservation]
+    round_: Round, promises: Sequence[Reservation], due: Collection[str]
 ) -> tuple[dict[Key, dict[str, int]], dict[Key, float]]:
-    """Devices that each promise needs under every limit, by job; and when the first of them is due."""
+    """Devices that each promise needs under every limit, by job; and the first time of one not due."""
     jobs = {job.name: job for job in round_.jobs}
     nodes = {node.name: node for node in round_.cluster.nodes}
     queues = {queue.name: queue for queue in round_.queues}
@@ -242,5 +254,6 @@ def _needs(
                 if devices:
                     key = name, kind
                     needs[key][job.name] = devices
-                    first[key] = min(promise.latest_start, first.get(key, math.inf))
+                    if job.name not in due:
+                        first[key] = min(promise.latest_start, first.get(key, math.inf))
     return dict(needs), first

@@ -35,7 +35,7 @@ class Promised(NamedTuple):
         round: the round in which nodes are marked, who may not go there passes unmarked nodes only, and the
             promises that are due are claims.
         present: with those forced off who hold what is due to others.
-        rooms: what promises that are not due leave of the limits of queues.
+        rooms: what promises leave of the limits of queues.
     """
 
     round: Round
@@ -73,7 +73,7 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
             forced.update(dict.fromkeys(stops, ForcedReason.PROMISE_DUE))
     claims = [Claim(promise.job, promise.placements, promise.expires_at) for promise in due]
     kept = {name: held for name, held in present.kept.items() if name not in forced}
-    later = [promise for promise in promises if promise not in due]
+    starting = {promise.job for promise in due}
     return Promised(
         replace(
             round_,
@@ -82,7 +82,7 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
             claims=(*round_.claims, *claims),
         ),
         Present(kept=kept, forced={**present.forced, **forced}),
-        promised_rooms(round_, later, kept, speeds, begins),
+        promised_rooms(round_, promises, starting, kept, speeds, begins),
     )
 
 

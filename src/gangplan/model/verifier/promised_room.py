@@ -35,7 +35,7 @@ class Room(NamedTuple):
 
     Attributes:
         most: devices that the queue may hold.
-        first: when the first promise is due, seconds since the epoch.
+        first: when the first promise is due that does not start now, seconds since the epoch.
         needs: devices of each promise, by its job.
     """
 
@@ -54,19 +54,22 @@ class Room(NamedTuple):
         return size <= self.needs.get(job.name, -1)
 
 
-def rooms(round_: Round, promises: Sequence[Reservation]) -> dict[Limit, Room]:
-    """What ``promises`` keep, by limit."""
+def rooms(
+    round_: Round, promises: Sequence[Reservation], starting: Sequence[Reservation] = ()
+) -> dict[Limit, Room]:
+    """What promises keep, by limit: ``promises`` that do not start now, and beside them ``starting``."""
     jobs = {job.name: job for job in round_.jobs}
     nodes = {node.name: node for node in round_.cluster.nodes}
     above = limits_by_queue(round_)
     found: dict[Limit, Room] = {}
-    for promise in promises:
+    for promise in [*promises, *starting]:
         job = jobs[promise.job]
+        waits = promise not in starting
         for limit, most in above[job.queue].items():
             need = devices_of(job, promise.placements, nodes, limit.kind) // WHOLE_DEVICE
-            if need:
+            if need and (waits or limit in found):
                 known = found.get(limit, Room(most, math.inf, {}))
-                first = min(known.first, promise.latest_start)
+                first = min(known.first, promise.latest_start) if waits else known.first
                 found[limit] = Room(most, first, {**known.needs, job.name: need})
     return found
 
