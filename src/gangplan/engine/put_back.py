@@ -5,8 +5,9 @@ So its members can be back where they are in the plan that keeps everything, and
 planned. Nothing is filled and nothing is planned again, so that it takes one verification and no further look
 at bundles: those that are left say what they said before, and earn what they earned.
 
-Measured at XXL, CPU time of a shared machine: a revert that fills, with the looks before and after it, 1.5 s;
-this .5 s (``benchmarks/results/2026-11-30-first-plans.md``).
+Measured at XL, CPU time of a shared machine: from the plan that keeps everything to the one that pays .22 s
+with a revert that fills and the looks around it, .13 to .15 s with this
+(``benchmarks/results/2026-11-30-first-plans.md``).
 """
 
 from __future__ import annotations
