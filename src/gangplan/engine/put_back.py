@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from gangplan.engine.bundles import Bundle, is_chosen, jobs_of, poor
+from gangplan.engine.bundles import Bundle, is_chosen, jobs_of, weigh_all
 from gangplan.model.packing.assignment import Assignment
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "put_back"
 """Of the candidates."""
+_PASSES = 3
 
 
 def put_back(
@@ -31,6 +32,8 @@ def put_back(
     floor: Candidate,
     vain: Collection[Bundle],
     others: Collection[Bundle],
+    *,
+    passes: int = _PASSES,
 ) -> Candidate | None:
     """``candidate`` with the members of ``vain`` as ``floor`` has them.
 
@@ -40,6 +43,7 @@ def put_back(
         floor: the plan that keeps everything.
         vain: the bundles of ``candidate`` without proved gain.
         others: the rest of its bundles.
+        passes: most times that something is put back: with other devices a disruption may be for nobody.
 
     Returns:
         A plan worth more than ``floor`` with no bundle but ``others``; None where there is none, or no time
@@ -59,9 +63,15 @@ def put_back(
     found = judge.consider(NAME, assignment)
     if found is None or found.value <= floor.value:
         return None
-    if _same(candidate, found, members, others) or not poor(judge, found, floor):
+    if _same(candidate, found, members, others):
         return found
-    return None
+    weighed = weigh_all(judge, found, floor)
+    left = [bundle for bundle, each in weighed if not each.pays]
+    if not left:
+        return found
+    if passes == 1:
+        return None
+    return put_back(judge, found, floor, left, [b for b, each in weighed if each.pays], passes=passes - 1)
 
 
 def _as_in(
