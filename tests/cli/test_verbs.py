@@ -250,7 +250,7 @@ def test_policies_are_listed_with_what_they_set(gangplan: Any) -> None:
     found = json.loads(gangplan("policies", "-o", "json").stdout)
     assert [one["name"] for one in found][:2] == ["efficiency", "finish-time-fair"]
     by_name = {one["name"]: one["policy"] for one in found}
-    assert by_name["deadline"] == {"deadline_weight": 4.0, "deadline_urgency": 1.0}
+    assert by_name["deadline"] == {"deadline_weight": 400.0, "deadline_urgency": 1.0}
     assert by_name["interactive"]["fairness_forms"] == {"DEVICE_TIME": 1.0}
     assert "fairness_power 2" in gangplan("policies").stdout
 

@@ -43,7 +43,7 @@ def test_a_scenario_names_one(name: str) -> None:
 def test_over_another_policy_it_sets_what_it_is_about() -> None:
     other = Policy(locality_weight=3.0, deadline_weight=1.0)
     assert PRESETS["deadline"].over(other) == dataclasses.replace(
-        other, deadline_weight=4.0, deadline_urgency=1.0
+        other, deadline_weight=400.0, deadline_urgency=1.0
     )
     assert PRESETS["efficiency"].over(other).deadline_weight == 1.0
 
@@ -125,7 +125,7 @@ def kinds(policy: Policy, *jobs, prices: tuple[int | None, ...] = (None, None)) 
 
 
 def test_deadline_puts_the_deadline_before_the_heavier_job() -> None:
-    """w = 1 against 3, median 2: 0.5 + 0.5 x 0.5 against 1.5 by default, 0.5 + 4 x 0.5 with the preset."""
+    """w = 1 against 3, median 2: 0.5 + 0.5 x 0.5 against 1.5 by default, 0.5 + 400 x 0.5 with the preset."""
     jobs = [
         job("due", gpus=4, types=["H100"], work_left=400.0, deadline=1e6 + 100),
         job("heavy", gpus=4, types=["H100"], weight=3.0),
