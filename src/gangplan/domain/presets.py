@@ -22,9 +22,10 @@ look-ahead, it meets 90 % with urgency and a weight of 4, and 97 % with 400, whe
 completions of 2665 and 2707 s, to the first start 478 and 796 s, worst ratios of 1.21 and 1.61. The histories
 have no prices, so that ``cost`` does there what no preset does, and no parts of devices, so that ``fill``
 does what ``efficiency`` does. ``soonest-end`` is for durations that nobody knows: with what jobs of the past
-took its mean completion is 2633 seconds (``benchmarks/results/2026-11-29-durations.md``). ``makespan`` was
-not played on them; on Shockwave's jobs, of which one takes longer than all of them would on all devices, it
-ends after 18.7 hours, and ``efficiency`` after 22.7 (``benchmarks/results/2026-11-30-policies.md``).
+took its mean completion is 2633 seconds (``benchmarks/results/2026-11-29-durations.md``). ``makespan``, with
+the look-ahead on the first 24, is done after 5571 seconds where ``efficiency`` takes 5790; on Shockwave's
+jobs, of which one takes longer than all of them would on all devices, it ends after 18.7 hours, and
+``efficiency`` after 22.7 (``benchmarks/results/2026-11-30-policies.md``).
 """
 
 from __future__ import annotations
