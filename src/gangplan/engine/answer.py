@@ -94,12 +94,14 @@ def answer(
 def tell_better(
     judge: Judge, parameters: PlanParameters, floor: Candidate, on_better: Callable[[RoundResult], None]
 ) -> None:
-    """Tell of the best plan so far, and from now on of every better one."""
+    """Tell of ``floor``, of the best plan so far where it is better, and from then on of every better one."""
 
     def tell(judge: Judge, candidate: Candidate) -> None:
         on_better(interim(judge, parameters, candidate, floor.value))
 
-    tell(judge, judge.best or floor)
+    tell(judge, floor)
+    if judge.best is not None and judge.best.value > floor.value:
+        tell(judge, judge.best)
     judge.on_better = tell
 
 

@@ -6,7 +6,8 @@ soon as prices are near, and its plan is verified first: whoever has little time
 percent from the bound instead of one that keeps and fills. The search goes on beside it, and what its best
 prices lead to is verified when it is worth more. The plan that keeps and fills, of which everything else
 measures its gain, comes second, and is there in time because the first is only tried where enough is left for
-both. Who follows a round by stream is told first what keeps and fills, as ever.
+both. Who follows a round by stream is told first what keeps and fills, and then of this plan: the order is
+other, what is answered in the end is not.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Ass
     """The greedy's plan at early prices, verified before any other.
 
     Args:
-        judge: of the round; it has judged nothing.
+        judge: of the round; it has judged nothing but what keeps and fills.
         searching: which tells such prices.
         evaluations: after which it does; 0: never.
         filled: what keeps everybody and fills.
