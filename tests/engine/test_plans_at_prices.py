@@ -22,6 +22,7 @@ from gangplan.model.prices.prices import Prices
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.verify import prepare, verify
 from gangplan.planning.generate import generate_named
+from gangplan.testing.builders import job, node, round_of
 from gangplan.testing.strategies import rounds
 
 GREEDY = PlanParameters(pipeline="greedy", time_budget_seconds=600.0)
@@ -123,6 +124,16 @@ def test_followed_by_stream_what_keeps_and_fills_is_told_first(early: Callable[[
     assert told[0].detail == "on the way: keep_and_fill"
     values = [each.quality.objective for each in told]
     assert values == sorted(set(values))
+
+
+def test_of_two_plans_as_good_the_one_that_keeps_and_fills_is_answered_in_either_order() -> None:
+    round_ = round_of([node("a", "H100", 2), node("b", "H100", 4)], [job("j"), job("k", gpus=2)])
+    plain = plan_round(round_, GREEDY)
+    assert [(stage.name, stage.objective) for stage in plain.stages] == [
+        ("greedy", 3.0),
+        ("keep_and_fill", 3.0),
+    ]
+    assert plain.plan == plan_round(round_, GREEDY, on_better=lambda _: None).plan
 
 
 @given(round_=rounds())

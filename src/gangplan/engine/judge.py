@@ -210,6 +210,11 @@ class Judge:
             self.on_better(self, candidate)
         return candidate
 
+    def prefer(self, candidate: Candidate) -> None:
+        """Make ``candidate`` the best where none is worth more, whichever was judged first."""
+        if self.best is None or candidate.value >= self.best.value:
+            self.best = candidate
+
     def _stage(self, name: str, value: float | None) -> None:
         bound = self.bound if self.bound < float("inf") else None
         stage = Stage(name=name, seconds=self.budget.elapsed, objective=value, bound=bound)

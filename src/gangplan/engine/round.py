@@ -92,6 +92,7 @@ def plan_round(
         floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
         if floor is None:
             raise NoVerifiedPlanError("; ".join(map(str, judge.rejected)))
+        judge.prefer(floor)
         if on_better is not None:  # the same plans, but who follows is told first what keeps and fills
             first = plan_first(judge, searching, how.early, filled)
         with budget.phase("prices"):
