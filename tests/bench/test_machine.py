@@ -4,44 +4,52 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gangplan.bench import machine
 
 HELD = 80_000_000
-CHILD = (
-    "import sys, time; held = bytearray(b'x') * int(sys.argv[1]); print('ready', flush=True); time.sleep(0.4)"
-)
+CHILD = "import sys; held = bytearray(b'x') * int(sys.argv[1]); sys.stdin.readline()"
 
 
 def starter(*sizes: int) -> subprocess.Popen[bytes]:
-    """A process that starts one child after the other."""
+    """A process that starts one child after the other; each ends when a line comes, or none can."""
     one = f"subprocess.run([sys.executable, '-c', {CHILD!r}, str(size)])"
     code = f"import subprocess, sys\nfor size in {sizes}: {one}"
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, bufsize=0)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 60.0
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
 
 
 def test_what_ended_meanwhile_is_counted_and_what_followed_it_is_not_added() -> None:
-    process = starter(HELD, HELD)
-    with machine.MemoryWatch(process.pid) as memory:
-        process.wait(30)
-    assert HELD < memory.largest < 2 * HELD
-    assert HELD < memory.together < 2 * HELD
+    more = HELD + HELD // 4
+    process = starter(HELD, more)
+    assert process.stdin is not None
+    with process.stdin as children, machine.MemoryWatch(process.pid) as memory:
+        for size in (HELD, more):
+            wait_until(lambda size=size: memory.largest > size)
+            children.write(b"\n")
+        process.wait(60)
+    assert more < memory.largest < HELD + more
+    assert more < memory.together < HELD + more
 
 
 def test_processes_below_processes_are_found() -> None:
     process = starter(HELD)
-    try:
-        for _ in range(200):
-            sizes = machine.peak_bytes(process.pid)
-            if len(sizes) == 2 and max(sizes.values()) > HELD:
-                break
-            time.sleep(0.02)
+    assert process.stdin is not None
+    with process.stdin:
+        wait_until(lambda: max(machine.peak_bytes(process.pid).values(), default=0) > HELD)
+        sizes = machine.peak_bytes(process.pid)
         assert process.pid in sizes
         assert len(sizes) == 2
         assert machine.resident_bytes(process.pid) <= sum(sizes.values()) * 2
-    finally:
-        process.wait(30)
+    process.wait(60)
 
 
 def test_a_process_that_is_gone_holds_nothing() -> None:
