@@ -33,6 +33,10 @@ _NEEDED = 1.5
 """What must be left for a first plan and for verifying the one that keeps and fills, in times that building
 the arrays and the verifier's constants took. It was 1 to 1.3 of that at XL (2026-11-30-first-plans.md)."""
 
+_PREPARED = 1.2
+"""The same when what verifications share is there: .8 to 1 at XXL, of which three of four rounds
+at 85 % gave up their prices with 1.5 (2026-11-30-targets-whole.md)."""
+
 _SMALL = 800
 """Options up to which both of the greedy's plans are made: the second takes a millisecond at S, where the
 better of the two is ahead in some rounds after 60 evaluations (2026-11-30-first-plans.md)."""
@@ -57,11 +61,11 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Ass
     """
     if not evaluations or judge.instance.round.policy.tiers or guaranteed(judge.instance):
         return None
-    if not _has_time(judge):
+    if not _has_time(judge, _NEEDED):
         return None
     judge.prepare()  # while prices are not there yet
     with judge.budget.phase("prices"):
-        prices = searching.early(lambda: not _has_time(judge))
+        prices = searching.early(lambda: not _has_time(judge, _PREPARED))
     if prices is None:
         return None
     judge.lower(prices.bound)
@@ -99,9 +103,9 @@ def plan_at_prices(holding: Holding, prices: Prices, first: Candidate | None) ->
     return holding.consider(NAME, assignment)
 
 
-def _has_time(judge: Judge) -> bool:
-    """Whether so much is left that a plan can be verified before the one that keeps and fills."""
+def _has_time(judge: Judge, times: float) -> bool:
+    """Whether so many times is left what arrays and constants took."""
     budget = judge.budget
     spent = budget.seconds_by_phase
-    needed = _NEEDED * (spent.get("instance", 0.0) + spent.get("facts", 0.0))
+    needed = times * (spent.get("instance", 0.0) + spent.get("facts", 0.0))
     return not judge.cancelled and (not budget.limited or budget.remaining >= needed)
