@@ -27,10 +27,12 @@ from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.engine.judge import Candidate, Judge
+from gangplan.model.instance.gates import stoppable_from
 from gangplan.model.instance.instance import Instance, build_instance
 from gangplan.model.instance.left import counted_left
 from gangplan.model.instance.limits import HEADROOM
 from gangplan.model.instance.promised_room import (
+    chain,
     chains,
     gone_if_it_starts,
     gone_where_it_is,
@@ -129,9 +131,8 @@ def may_be_promised(instance: Instance, job: Job) -> bool:
     """Whether promises are made to a job: whole devices only, nothing in its way but who holds a place.
 
     Room under the limits of its queues is promised with the place, if there is enough while they are empty.
-    The headroom for interactive jobs is
-    kept for nobody, and what others leave of it is not known, so that no promise is made to who is held back
-    by one: a type that it takes has a headroom that can bind.
+    The headroom for interactive jobs is kept for nobody, and what others leave of it is not known, so that no
+    promise is made to who is held back by one: a type that it takes has a headroom that can bind.
     """
     groups = job.component.task_groups
     if job.name in instance.gated or any(group.device_share for group in groups):
@@ -153,8 +154,8 @@ def _fits_limits(instance: Instance, job: Job) -> bool:
     """Whether the least that the job takes is within the limits of its queues, on some types."""
     if job.queue is None:
         return True
-    queues = {queue.name: queue for queue in instance.round.queues}
-    limits = [limit for name in chains(instance.round.queues)[job.queue] for limit in limits_of(queues[name])]
+    queues = instance.limits.queues
+    limits = [limit for name in chain(queues, job.queue) for limit in limits_of(queues[name])]
     groups = [group for group in job.component.task_groups if group.devices_per_task]
     least = [min(group.allowed_counts) * group.devices_per_task for group in groups]
     names = instance.speeds.type_names
@@ -221,16 +222,14 @@ def _ends(job: Job, round_: Round, outcome: Outcome, begins: float | None) -> fl
 
 def _stopped(job: Job, round_: Round, begins: float | None) -> float:
     """The end of its notice if it is stopped in the last round from which that ends in time."""
-    running, length = job.running, round_.round_seconds
-    if running is None or not job.capabilities.pausable:
+    length = round_.round_seconds
+    if job.running is None or not job.capabilities.pausable:
         return math.inf
     free = [round_.now + length]
     if begins is not None:
         free.append(begins + round_.policy.minimum_run_seconds)
     else:
-        free += [time for time in (running.next_safe_point, running.minimum_run_until) if time is not None]
-        if running.started_at is not None:
-            free.append(running.started_at + round_.policy.minimum_run_seconds)
+        free.append(stoppable_from(job, round_))
     return max(free) + length + job.checkpoint_seconds
 
 
@@ -299,6 +298,9 @@ class _Trials:
         self._held = held
         self._waiting = waiting
         self._slowest = 0.0
+        self._jobs = {job.name: job for job in self._round.jobs}
+        self._nodes = {node.name: node for node in self._round.cluster.nodes}
+        self._above = chains(self._round.queues)
 
     def fits_if_empty(self, job: Job) -> bool:
         """Whether first fit places the job on the empty cluster."""
@@ -401,10 +403,7 @@ class _Trials:
         """
         if job.queue is None:
             return [Queue(queue.name, queue.parent) for queue in self._round.queues]
-        round_ = self._round
-        jobs = {other.name: other for other in round_.jobs}
-        nodes = {node.name: node for node in round_.cluster.nodes}
-        above = chains(round_.queues)
+        jobs, nodes, above = self._jobs, self._nodes, self._above
 
         def left(queue: Queue, kind: str | None, limit: int) -> int:
             promised = [
@@ -424,7 +423,7 @@ class _Trials:
             return max(0, (limit * WHOLE_DEVICE - crowd - sum(d for _, d in promised)) // WHOLE_DEVICE)
 
         found = []
-        for queue in round_.queues:
+        for queue in self._round.queues:
             most = {kind: left(queue, kind, limit) for kind, limit in limits_of(queue)}
             total = most.pop(None, None)
             by_type = {kind: amount for kind, amount in most.items() if kind is not None}

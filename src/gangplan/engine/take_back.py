@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action
-from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, looking, weigh, weigh_all
+from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, looking, weigh
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.put_back import put_back
 from gangplan.engine.stages import holds_a_floor
@@ -81,9 +81,15 @@ def _split(
     """The bundles without proved gain, and the others: those that pay, or hold a floor."""
     poor: list[Bundle] = []
     others: list[Bundle] = []
-    for bundle, weighed in weigh_all(judge, candidate, floor):
-        stays = weighed.pays or jobs_of(bundle) in paying or holds_a_floor(judge, candidate, bundle)
-        (others if stays else poor).append(bundle)
+    with looking(judge):
+        for bundle in bundles(judge, candidate, floor):
+            jobs = jobs_of(bundle)
+            stays = (
+                jobs in paying
+                or weigh(judge, candidate, floor, jobs).pays
+                or holds_a_floor(judge, candidate, bundle)
+            )
+            (others if stays else poor).append(bundle)
     return poor, others
 
 

@@ -35,8 +35,7 @@ WITHOUT_SOLVER = frozenset({"density-keep", "density-empty"})
 
 
 def run(round_: Round, formulation: str, solver: str, limits: Limits) -> Row:
-    """One formulation of one round by one solver, as one row; compiled loops and the
-    solver are ready before it begins.
+    """One formulation of one round by one solver, as one row; loops and solver are ready before it begins.
 
     Args:
         round_: a valid round.

@@ -65,6 +65,20 @@ def left_alone_until(job: Job, round_: Round) -> float | None:
     return last if last > round_.now else None
 
 
+def stoppable_from(job: Job, round_: Round) -> float:
+    """From when on a running job may be stopped for a promise, seconds since the epoch; ``-inf``: from ever.
+
+    The latest of its next safe point and its minimum run time, its own and the policy's.
+    """
+    running = job.running
+    if running is None:
+        return -math.inf
+    times = [running.next_safe_point, running.minimum_run_until]
+    if running.started_at is not None:
+        times.append(running.started_at + round_.policy.minimum_run_seconds)
+    return max((time for time in times if time is not None), default=-math.inf)
+
+
 def as_they_may(
     jobs: Sequence[Job],
     round_: Round,

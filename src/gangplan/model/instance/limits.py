@@ -17,7 +17,7 @@ from operator import attrgetter
 from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
-from gangplan.model.instance.promised_room import PromisedRoom
+from gangplan.model.instance.promised_room import PromisedRoom, chain
 from gangplan.model.instance.sites import Nodes
 
 HEADROOM = "\0headroom"
@@ -83,7 +83,7 @@ def build_limits(
         rooms: what promises leave of limits.
     """
     queues = {queue.name: queue for queue in sorted(round_.queues, key=lambda queue: queue.name)}
-    chains = {name: _chain(queues, name) for name in queues}
+    chains = {name: chain(queues, name) for name in queues}
     if any(round_.policy.headroom.values()):
         queues[HEADROOM] = Queue(HEADROOM, device_limit_by_type=_for_others(round_, kept, nodes))
         chains[HEADROOM] = (HEADROOM,)
@@ -131,15 +131,6 @@ def _set_apart(
 def _room(room: PromisedRoom) -> str:
     """What the limit is called that keeps it."""
     return f"{_ROOM}{room.queue}/{room.kind or ''}"
-
-
-def _chain(queues: Mapping[str, Queue], name: str) -> tuple[str, ...]:
-    chain = []
-    here: str | None = name
-    while here is not None:
-        chain.append(here)
-        here = queues[here].parent
-    return tuple(chain)
 
 
 def _for_others(round_: Round, kept: Mapping[str, Sequence[TaskPlacement]], nodes: Nodes) -> dict[str, int]:

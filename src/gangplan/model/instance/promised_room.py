@@ -18,6 +18,7 @@ from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
+from gangplan.model.instance.gates import stoppable_from
 from gangplan.model.instance.left import counted_left
 from gangplan.model.instance.pace import run_seconds, slowest
 from gangplan.model.instance.throughput import Speeds
@@ -184,11 +185,8 @@ def gone_where_it_is(job: Job, round_: Round, speeds: Speeds) -> float:
     ends = math.inf if left is None or pace <= 0.0 else round_.now + left / pace + round_.round_seconds
     if job.running is None or not job.capabilities.pausable:
         return ends
-    free = [round_.now]
-    free += [t for t in (job.running.next_safe_point, job.running.minimum_run_until) if t is not None]
-    if job.running.started_at is not None:
-        free.append(job.running.started_at + round_.policy.minimum_run_seconds)
-    return min(ends, max(free) + round_.round_seconds + job.checkpoint_seconds)
+    free = max(round_.now, stoppable_from(job, round_))
+    return min(ends, free + round_.round_seconds + job.checkpoint_seconds)
 
 
 def gone_if_it_starts(job: Job, round_: Round, speeds: Speeds, begins: float) -> float:
@@ -200,18 +198,20 @@ def gone_if_it_starts(job: Job, round_: Round, speeds: Speeds, begins: float) ->
     return min(ends, begins + policy.minimum_run_seconds + round_.round_seconds + job.checkpoint_seconds)
 
 
+def chain(queues: Mapping[str, Queue], name: str) -> tuple[str, ...]:
+    """A queue with those above it, its own name first."""
+    found = []
+    here: str | None = name
+    while here is not None:
+        found.append(here)
+        here = queues[here].parent
+    return tuple(found)
+
+
 def chains(queues: Sequence[Queue]) -> dict[str, tuple[str, ...]]:
-    """Every queue with those above it, its own name first."""
-    parents = {queue.name: queue.parent for queue in queues}
-    found = {}
-    for name in parents:
-        chain: list[str] = []
-        here: str | None = name
-        while here is not None and here not in chain:
-            chain.append(here)
-            here = parents.get(here)
-        found[name] = tuple(chain)
-    return found
+    """:func:`chain` of every queue."""
+    by_name = {queue.name: queue for queue in queues}
+    return {name: chain(by_name, name) for name in by_name}
 
 
 def limits_of(queue: Queue) -> Iterator[tuple[str | None, int]]:

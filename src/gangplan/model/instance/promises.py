@@ -19,6 +19,7 @@ from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Claim, ForcedReason
 from gangplan.domain.round import Round
+from gangplan.model.instance.gates import stoppable_from
 from gangplan.model.instance.pace import run_seconds
 from gangplan.model.instance.present import Present
 from gangplan.model.instance.promised_room import Crowd, Rooms, promised_rooms
@@ -301,10 +302,4 @@ def _use(held: Iterator[tuple[TaskGroup, TaskPlacement]]) -> tuple[int, int, int
 
 def _may_stop(job: Job, round_: Round) -> bool:
     """Whether a running job may be stopped for a promise: its owner lets it, and it has run long enough."""
-    running, now = job.running, round_.now
-    if running is None or not job.capabilities.pausable:
-        return False
-    until = [running.next_safe_point, running.minimum_run_until]
-    if running.started_at is not None:
-        until.append(running.started_at + round_.policy.minimum_run_seconds)
-    return all(time is None or time <= now for time in until)
+    return job.running is not None and job.capabilities.pausable and stoppable_from(job, round_) <= round_.now
