@@ -84,7 +84,10 @@ def test_help_names_the_verb_and_its_options(gangplan: Any, words: list[str]) ->
     assert done.stderr == ""
 
 
-def test_the_help_of_every_verb_has_an_example_with_options_that_it_has() -> None:
+@pytest.fixture(scope="module")
+def commands() -> dict[str, Any]:
+    """Every verb by its words."""
+
     def verbs(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         if not hasattr(command, "commands"):
             yield " ".join(words), command
@@ -94,13 +97,40 @@ def test_the_help_of_every_verb_has_an_example_with_options_that_it_has() -> Non
 
     found = dict(verbs(get_command(application()), ("gangplan",)))
     assert len(found) > 30
-    for words, command in found.items():
+    return found
+
+
+def test_the_help_of_every_verb_has_an_example_with_options_that_it_has(commands: dict[str, Any]) -> None:
+    for words, command in commands.items():
         lines = [line.strip() for line in (command.help or "").splitlines()]
         examples = [line for line in lines if f"{line} ".startswith(f"{words} ")]
         assert examples, words
         options = {option for parameter in command.params for option in parameter.opts}
         for example in examples:
             assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", example)) <= options, example
+
+
+@pytest.mark.parametrize(
+    "name",
+    "address ca cert key token-file at report state workers cluster most-jobs job".split(),
+)
+def test_an_option_that_several_verbs_have_says_the_same_in_each(commands: dict[str, Any], name: str) -> None:
+    elsewhere = {"gangplan simulate": {"state"}, "gangplan serve": {"state"}}  # the world, not simulations
+    helps = {
+        words: option.help
+        for words, command in commands.items()
+        for option in command.params
+        if f"--{name}" in option.opts and name not in elsewhere.get(words, ())
+    }
+    assert len(helps) > 1
+    assert len(set(helps.values())) == 1, helps
+
+
+def test_who_asks_a_service_can_say_who_it_is(commands: dict[str, Any]) -> None:
+    for words, command in commands.items():
+        options = {option for parameter in command.params for option in parameter.opts}
+        if "--address" in options:
+            assert {"--ca", "--cert", "--key", "--token-file"} <= options, words
 
 
 @pytest.mark.parametrize("words", [["nonsense"], ["solve"], ["solve", "x.yaml", "--pipeline", "fast"]])

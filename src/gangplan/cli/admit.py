@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from gangplan.cli.exits import Exit, explained
+from gangplan.cli.options.answer import Output
+from gangplan.cli.options.rounds import At, Job, RoundFile
 from gangplan.cli.output import Format, print_document
 
 
 @explained
 def admit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A scenario or round file.")],
+    file: RoundFile,
     *,
-    job: Annotated[str, typer.Option(help="The waiting job, with a deadline and known work left.")],
-    at: Annotated[
-        int | None,
-        typer.Option(help="Which of a scenario's rounds, from 0.", min=0),
-    ] = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
+    job: Job,
+    at: At = None,
+    output: Output = Format.TABLE,
 ) -> None:
-    """Say whether a job can be let in: whether it can meet its deadline beside the others'.
+    """Say whether a waiting job can be let in: whether it can meet its deadline beside the others'.
 
     \b
     gangplan admit scenarios/deadline.yaml --job c-urgent
     gangplan admit round.json --job nightly -o json
 
-    A yes comes with a schedule that the verifier accepted, a no is proved. Exits with 0 for a yes, else 4.
+    The job needs a deadline and known work left. A yes comes with a schedule that the verifier accepted, a no
+    is proved. Exits with 0 for a yes, else 4.
     """  # noqa: D301 - \b keeps the lines
     from gangplan.cli.inputs import read_input
     from gangplan.client.documents import document_of

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gangplan.cli.durations import duration
 from gangplan.cli.exits import Exit, explained, say
+from gangplan.cli.options.rounds import PipelineChoice, answer_within, backend, seconds, which_steps
 
 if TYPE_CHECKING:
     from gangplan.bench.runs import Run
     from gangplan.bench.suites import Suite
-    from gangplan.engine.parameters import Pipeline
 
 HELP = "Measure rounds and solvers, report, and compare with what was."
 
@@ -39,14 +38,7 @@ _Solver = Annotated[
     list[str] | None,
     typer.Option(help="Backend, instead of the suite's; may be repeated. `gangplan solvers` lists them."),
 ]
-_Limit = Annotated[
-    float | None,
-    typer.Option(
-        help="Time limit of each run, instead of the suite's: 10s, 500ms.",
-        parser=duration,
-        metavar="DURATION",
-    ),
-]
+_Limit = Annotated[float | None, seconds("Time limit of each run, instead of the suite's: 10s, 500ms.")]
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
@@ -348,9 +340,9 @@ def profile(
         ),
     ],
     *,
-    pipeline: Annotated[str, typer.Option(help="auto, full or greedy.")] = "auto",
-    solver: Annotated[str, typer.Option(help="Backend; `gangplan solvers` lists them.")] = "auto",
-    time_limit: _Limit = None,
+    pipeline: Annotated[PipelineChoice, which_steps()] = PipelineChoice.AUTO,
+    solver: Annotated[str, backend()] = "auto",
+    time_limit: Annotated[float | None, answer_within("10s")] = None,
     top: Annotated[int, typer.Option(help="How many functions.", min=1)] = 25,
     sort: Annotated[
         str, typer.Option(help="own: time in the function itself; all: with what it calls.")
@@ -374,8 +366,6 @@ def profile(
     from gangplan.cli.render.console import print_answer
     from gangplan.engine.parameters import PlanParameters
 
-    if pipeline not in {"auto", "full", "greedy"}:
-        raise typer.BadParameter(f"{pipeline!r} is none of auto, full and greedy", param_hint="--pipeline")
     if sort not in {"own", "all"}:
         raise typer.BadParameter(f"{sort!r} is neither own nor all", param_hint="--sort")
     path = Path(instance)
@@ -387,8 +377,9 @@ def profile(
         from gangplan.planning.generate import generate_named
 
         round_ = generate_named(instance)
-    steps: Pipeline = pipeline  # type: ignore[assignment]  # checked above
-    parameters = PlanParameters(time_budget_seconds=time_limit or 10.0, pipeline=steps, solver=solver)
+    parameters = PlanParameters(
+        time_budget_seconds=time_limit or 10.0, pipeline=pipeline.value, solver=solver
+    )
     found = profiled(round_, parameters, top=top, by=sort)
     print_answer(profile_tables(instance, found))
     if output is not None:

@@ -9,22 +9,18 @@ from typing import Annotated
 import typer
 
 from gangplan.cli.exits import Exit, explained
+from gangplan.cli.options.rounds import At, RoundFile
 
 
 @explained
 def check(
-    round_file: Annotated[
-        Path, typer.Argument(metavar="ROUND", help="The scenario or round file that the plan is for.")
-    ],
+    round_file: RoundFile,
     plan_file: Annotated[
         Path,
-        typer.Argument(metavar="PLAN", help="The PlanRoundResponse to judge (.json, .yaml, .pb)."),
+        typer.Argument(metavar="PLAN", help="The PlanRoundResponse to judge (.json, .yaml, .pb, .capture)."),
     ],
     *,
-    at: Annotated[
-        int | None,
-        typer.Option(help="Which of a scenario's rounds, from 0.", min=0),
-    ] = None,
+    at: At = None,
 ) -> None:
     """Judge a plan, whoever made it, with the independent verifier.
 

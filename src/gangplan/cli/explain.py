@@ -8,57 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gangplan.cli.durations import duration
 from gangplan.cli.exits import Exit, explained
+from gangplan.cli.options.answer import form
+from gangplan.cli.options.rounds import At, Job, RoundFile, TimeLimit, answer_within
 from gangplan.cli.output import Format, print_document
 
 if TYPE_CHECKING:
     from gangplan.v1 import placement_service_pb2
 
-_Round = Annotated[
-    Path, typer.Argument(metavar="ROUND", help="A scenario, a round file, or a captured round.")
-]
-_At = Annotated[int | None, typer.Option(help="Which of a scenario's rounds, from 0.", min=0)]
-_Output = Annotated[
-    Format, typer.Option("--output", "-o", help="json and yaml: the contract's answer and nothing else.")
-]
-_Limit = Annotated[
-    float | None,
-    typer.Option(
-        help="When the answer must be there: 10s, 500ms.",
-        parser=duration,
-        metavar="DURATION",
-        show_default="the file's, or 5s",
-    ),
-]
+_Answer = Annotated[Format, form("the contract's answer")]
 _EXPLAINING_SECONDS = 30.0
 """Unless somebody says otherwise; most rounds are explained in a fraction of it."""
-_Job = Annotated[str, typer.Option(help="Name of the job.")]
 
 
 @explained
 def explain(
-    round_file: _Round,
+    round_file: RoundFile,
     plan_file: Annotated[
         Path | None,
         typer.Argument(
             metavar="PLAN",
-            help="The PlanRoundResponse that is explained; without it the round is planned first.",
+            help="The PlanRoundResponse that is explained (.json, .yaml, .pb, .capture); without it the "
+            "round is planned first.",
         ),
     ] = None,
     *,
-    job: _Job,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="When the answer must be there: 10s, 500ms.",
-            parser=duration,
-            metavar="DURATION",
-            show_default="30s",
-        ),
-    ] = None,
-    at: _At = None,
-    output: _Output = Format.TABLE,
+    job: Job,
+    time_limit: Annotated[float | None, answer_within("the file's, at least 30s")] = None,
+    at: At = None,
+    output: _Answer = Format.TABLE,
 ) -> None:
     """Say why a job waits and what would let it start, or why it runs where it runs.
 
@@ -91,16 +69,16 @@ def explain(
 
 @explained
 def recommend(
-    round_file: _Round,
+    round_file: RoundFile,
     *,
-    job: _Job,
+    job: Job,
     limit: Annotated[int, typer.Option(help="Most places to name.", min=1, max=100)] = 10,
     without_evictions: Annotated[
         bool, typer.Option("--without-evictions", help="Only places that nobody has to leave.")
     ] = False,
-    time_limit: _Limit = None,
-    at: _At = None,
-    output: _Output = Format.TABLE,
+    time_limit: TimeLimit = None,
+    at: At = None,
+    output: _Answer = Format.TABLE,
 ) -> None:
     """Rank the places for one job, all that runs staying as it is but for those that must leave.
 
@@ -133,7 +111,7 @@ def recommend(
 
 
 @explained
-def shares(round_file: _Round, *, at: _At = None, output: _Output = Format.TABLE) -> None:
+def shares(round_file: RoundFile, *, at: At = None, output: _Answer = Format.TABLE) -> None:
     """Show what every job and queue is owed: shares, entitlements, fairness ratios.
 
     \b

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from gangplan.cli.exits import explained, say
+from gangplan.cli.options.traces import TraceTo, written
 
 HELP = "Turn a public trace into a trace file (.jsonl), or openb into a scenario."
 
@@ -33,13 +34,7 @@ def openb(
     ],
     *,
     to: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Scenario to write (.yaml), or trace of the pods with their times (.jsonl).",
-            show_default="standard output",
-        ),
+        Path | None, written("Scenario to write (.yaml), or trace of the pods with their times (.jsonl).")
     ] = None,
     fractional: Annotated[
         FractionalChoice,
@@ -114,15 +109,7 @@ def _verb(name: str, about: str) -> Callable[..., Any]:
             list[Path], typer.Argument(metavar="PATH...", help="The files or folders that it reads.")
         ],
         *,
-        to: Annotated[
-            Path | None,
-            typer.Option(
-                "--output",
-                "-o",
-                help="Trace file to write (.jsonl, .jsonl.gz).",
-                show_default="standard output",
-            ),
-        ] = None,
+        to: TraceTo = None,
         skip_wrong: Annotated[
             bool, typer.Option("--skip-wrong", help="Leave out lines that are wrong, and count them.")
         ] = False,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from gangplan.cli.exits import explained
+from gangplan.cli.options.answer import Output
 from gangplan.cli.output import Format, print_document
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 @explained
 def policies(
     *,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
+    output: Output = Format.TABLE,
 ) -> None:
     """List the policies with a name, and what each sets.
 

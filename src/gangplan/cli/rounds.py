@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gangplan.cli.durations import duration
 from gangplan.cli.exits import Exit, explained, say
+from gangplan.cli.options.answer import Output
+from gangplan.cli.options.rounds import seconds
 from gangplan.cli.output import Format, print_document
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ MOST_LINES = 40
 """Differences printed one by one."""
 
 _Bundle = Annotated[Path, typer.Argument(metavar="FILE", help="A captured round (.capture).")]
-_Output = Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")]
 
 
 class SortBy(Enum):
@@ -42,7 +42,7 @@ def list_(
         typer.Option(help="Only those kept for it: share, slow, failed, fallen_back; repeat for more."),
     ] = None,
     sort: Annotated[SortBy, typer.Option(help="Oldest first, or largest first.")] = SortBy.TIME,
-    output: _Output = Format.TABLE,
+    output: Output = Format.TABLE,
 ) -> None:
     """List captured rounds: when, why kept, how large, how good, how long.
 
@@ -79,7 +79,7 @@ def list_(
 
 
 @explained
-def show(file: _Bundle, *, output: _Output = Format.TABLE) -> None:
+def show(file: _Bundle, *, output: Output = Format.TABLE) -> None:
     """Show a captured round: why it was kept, and its answer as `solve` shows one.
 
     \b
@@ -114,16 +114,8 @@ def replay(
         list[Path], typer.Argument(metavar="FILE|DIR...", help="Captured rounds, or folders of them.")
     ],
     *,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="When to call off the replay of one round.",
-            parser=duration,
-            metavar="DURATION",
-            show_default="10m",
-        ),
-    ] = None,
-    output: _Output = Format.TABLE,
+    time_limit: Annotated[float | None, seconds("When to call off the replay of one round.", "10m")] = None,
+    output: Output = Format.TABLE,
 ) -> None:
     """Plan captured rounds again, by the steps that were taken then, and compare.
 
@@ -166,7 +158,7 @@ def diff(
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="A captured round.")],
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another one.")],
     *,
-    output: _Output = Format.TABLE,
+    output: Output = Format.TABLE,
 ) -> None:
     """Say in what two captured rounds differ: what was asked, what was answered, and by which versions.
 

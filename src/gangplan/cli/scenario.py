@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from gangplan.cli.exits import explained, say
+from gangplan.cli.options.rounds import At
 from gangplan.cli.output import Format, print_document
 
 HELP = "Validate, show and expand scenario files."
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file.")]
-_At = Annotated[int | None, typer.Option(help="Which of the scenario's rounds, from 0.", min=0)]
 
 
 class DocumentFormat(Enum):
@@ -57,7 +57,7 @@ def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help
 
 
 @explained
-def show(file: _File, *, at: _At = None) -> None:
+def show(file: _File, *, at: At = None) -> None:
     """Show a scenario's cluster and jobs as they are before any plan.
 
     \b
@@ -75,7 +75,7 @@ def show(file: _File, *, at: _At = None) -> None:
 def expand(
     file: _File,
     *,
-    at: _At = None,
+    at: At = None,
     output: Annotated[
         DocumentFormat, typer.Option("--output", "-o", help="Form of the round on standard output.")
     ] = DocumentFormat.JSON,

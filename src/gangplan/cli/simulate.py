@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -13,6 +12,10 @@ import typer
 
 from gangplan.cli.durations import duration
 from gangplan.cli.exits import explained, say
+from gangplan.cli.options.answer import form
+from gangplan.cli.options.page import Report, check_page, write_page
+from gangplan.cli.options.rounds import Seed, seconds
+from gangplan.cli.options.simulations import Cluster, MostJobs
 from gangplan.cli.output import Format, print_document
 from gangplan.cli.render.counting import counting
 from gangplan.cli.render.figures import counted
@@ -82,9 +85,7 @@ def simulate(
         float | None,
         typer.Option(help="Largest relative error of --told noisy.", min=0, max=0.99, show_default="0.3"),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of everything random.", min=0, show_default="the file's, or 0")
-    ] = None,
+    seed: Seed = None,
     rounds: Annotated[
         int | None,
         typer.Option(help="Rounds after which it ends, whoever is left.", min=1, show_default="the file's"),
@@ -94,26 +95,15 @@ def simulate(
     ] = StepsChoice.FULL,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            help="Of each round, for gangplan's own policies; without it a run repeats exactly.",
-            parser=duration,
-            metavar="DURATION",
-            show_default="none",
-        ),
+        seconds("Of each round, for gangplan's own policies; without it a run repeats exactly.", "none"),
     ] = None,
-    cluster: Annotated[
-        Path | None,
-        typer.Option(help="Of a trace: a scenario with nodes, catalogue and policy."),
-    ] = None,
+    cluster: Cluster = None,
     queue: Annotated[str | None, typer.Option(help="Only jobs of this queue of the trace.")] = None,
     skip: Annotated[
         int,
-        typer.Option(help="Of a trace: pass over so many jobs, in order of submission.", min=0),
+        typer.Option(help="Of a trace: pass over so many jobs first.", min=0),
     ] = 0,
-    most_jobs: Annotated[
-        int | None,
-        typer.Option(help="Of a trace: replay so many jobs after these.", min=1, show_default="all"),
-    ] = None,
+    most_jobs: MostJobs = None,
     load: Annotated[
         float,
         typer.Option(help="Of a trace: let jobs arrive so many times as fast.", min=1e-6),
@@ -138,27 +128,15 @@ def simulate(
             metavar="DURATION",
         ),
     ] = "0",  # type: ignore[assignment]  # parsed
-    mtbf: Annotated[
-        float | None,
-        typer.Option(
-            help="Mean time to a failure of each node.",
-            parser=duration,
-            metavar="DURATION",
-            show_default="none fails",
-        ),
-    ] = None,
-    repair: Annotated[
-        float, typer.Option(help="Mean time until it is back.", parser=duration, metavar="DURATION")
-    ] = "1h",  # type: ignore[assignment]  # parsed
+    mtbf: Annotated[float | None, seconds("Mean time to a failure of each node.", "none fails")] = None,
+    repair: Annotated[float, seconds("Mean time until it is back.")] = "1h",  # type: ignore[assignment]  # parsed
     state: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Keep the world here every minute, and go on from there when it is there."
         ),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures (extra `report`).")
-    ] = None,
+    report: Report = None,
     jobs_parquet: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a row for each job as Parquet (extra `parquet`)."),
@@ -169,10 +147,7 @@ def simulate(
             "--series", help="With -o json: use over time and who held what, for `gangplan report`."
         ),
     ] = False,
-    output: Annotated[
-        Format,
-        typer.Option("--output", "-o", help="json and yaml: run, metrics and jobs, and nothing else."),
-    ] = Format.TABLE,
+    output: Annotated[Format, form("run, metrics and jobs")] = Format.TABLE,
 ) -> None:
     """Play a scenario or a trace round by round: what becomes of its jobs when a policy decides.
 
@@ -246,10 +221,7 @@ def simulate(
         from gangplan.planning.report.recording import series as over_time
 
         recorded["series"] = over_time(played, metrics, reports)
-    if report is not None:
-        from gangplan.planning.report import pages
-
-        pages.write(report, pages.page_of([recorded], _command()))
+    write_page(report, recorded)
     if jobs_parquet is not None:
         from gangplan.planning.report.parquet import write_jobs
 
@@ -267,21 +239,11 @@ def simulate(
 
 def _check_libraries(report: Path | None, jobs_parquet: Path | None) -> None:
     """Refuse what cannot be written before anything is played."""
-    if report is not None:
-        from gangplan.planning.report.frame import check_libraries
-
-        check_libraries("--report")
+    check_page(report)
     if jobs_parquet is not None:
         from gangplan.planning.report.parquet import check_library
 
         check_library("--jobs-parquet")
-
-
-def _command() -> str:
-    """What was typed, as it can be typed again."""
-    import shlex
-
-    return shlex.join(["gangplan", *sys.argv[1:]])
 
 
 def _source(scenario: str, cluster: Path | None, how: dict[str, Any]) -> Source:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gangplan.cli.connection import Address, Ca, Cert, Key, TokenFile, connect
-from gangplan.cli.durations import duration
 from gangplan.cli.exits import Exit, explained, say
+from gangplan.cli.options.answer import form
+from gangplan.cli.options.connection import Address, Ca, Cert, Key, TokenFile, connect
+from gangplan.cli.options.rounds import At, PipelineChoice, RoundFile, Seed, TimeLimit, backend, which_steps
 from gangplan.cli.output import Format, print_document
 
 if TYPE_CHECKING:
@@ -21,49 +20,20 @@ if TYPE_CHECKING:
     from gangplan.v1 import round_pb2
 
 
-class PipelineChoice(Enum):
-    """Which steps run."""
-
-    AUTO = "auto"
-    FULL = "full"
-    GREEDY = "greedy"
-
-
 @explained
 def solve(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A scenario (.yaml) or a round file (.json, .yaml, .pb).")
-    ],
+    file: RoundFile,
     *,
-    pipeline: Annotated[
-        PipelineChoice | None,
-        typer.Option(help="Steps to take: greedy asks no solver.", show_default="the file's, or auto"),
-    ] = None,
-    solver: Annotated[
-        str | None,
-        typer.Option(help="Backend; `gangplan solvers` lists them.", show_default="the file's, or auto"),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="When the answer must be there: 10s, 500ms, 1h30m.",
-            parser=duration,
-            metavar="DURATION",
-            show_default="the file's, or 5s",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of everything random.", min=0, show_default="the file's, or 0")
-    ] = None,
+    pipeline: Annotated[PipelineChoice | None, which_steps("the file's, or auto")] = None,
+    solver: Annotated[str | None, backend("the file's, or auto")] = None,
+    time_limit: TimeLimit = None,
+    seed: Seed = None,
     address: Address = None,
     ca: Ca = None,
     cert: Cert = None,
     key: Key = None,
     token_file: TokenFile = None,
-    output: Annotated[
-        Format,
-        typer.Option("--output", "-o", help="json and yaml: the PlanRoundResponse and nothing else."),
-    ] = Format.TABLE,
+    output: Annotated[Format, form("the PlanRoundResponse")] = Format.TABLE,
     progress: Annotated[
         bool, typer.Option("--progress", help="Show every improvement on standard error while it is found.")
     ] = False,
@@ -85,10 +55,7 @@ def solve(
         ),
     ] = None,
     strict: Annotated[bool, typer.Option(help="Exit with 4 when a job has no placement.")] = False,
-    at: Annotated[
-        int | None,
-        typer.Option(help="Which of a scenario's rounds, from 0.", min=0),
-    ] = None,
+    at: At = None,
 ) -> None:
     """Plan one round and show the plan: here, or by a service.
 

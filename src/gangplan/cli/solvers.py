@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from gangplan.cli.exits import explained
+from gangplan.cli.options.answer import Output
+from gangplan.cli.options.connection import Address, Ca, Cert, Key, TokenFile, connect
 from gangplan.cli.output import Format, print_document
 
 if TYPE_CHECKING:
@@ -16,20 +16,27 @@ if TYPE_CHECKING:
 @explained
 def solvers(
     *,
-    address: Annotated[
-        str | None, typer.Option(help="Ask the service at HOST:PORT.", metavar="HOST:PORT")
-    ] = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
+    address: Address = None,
+    ca: Ca = None,
+    cert: Cert = None,
+    key: Key = None,
+    token_file: TokenFile = None,
+    output: Output = Format.TABLE,
 ) -> None:
     """List the solver backends, and why one cannot be used.
 
     \b
     gangplan solvers
     gangplan solvers --address 127.0.0.1:50051 -o json
+    gangplan solvers --address planner.example:50051 --ca ca.pem --token-file kueue.token
     """  # noqa: D301 - \b keeps the lines
     from gangplan.client import Client
 
-    with Client(address) if address else Client.in_process(start=False) as client:
+    with (
+        connect(address, ca=ca, cert=cert, key=key, token_file=token_file)
+        if address
+        else Client.in_process(start=False) as client
+    ):
         found = client.list_solvers()
     if output is not Format.TABLE:
         print_document([_document(solver) for solver in found], output)

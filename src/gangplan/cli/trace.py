@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gangplan.cli.exits import explained, say
+from gangplan.cli.options.answer import Output
+from gangplan.cli.options.traces import TraceFile, TraceTo
 from gangplan.cli.output import Format, print_document
 
 HELP = "Look at a trace file, or draw others like it."
@@ -16,9 +17,9 @@ HELP = "Look at a trace file, or draw others like it."
 
 @explained
 def describe(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace (.jsonl, .jsonl.gz).")],
+    file: TraceFile,
     *,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.")] = Format.TABLE,
+    output: Output = Format.TABLE,
 ) -> None:
     """Say what is in a trace: counts, span, sizes, durations.
 
@@ -47,18 +48,13 @@ def describe(
 
 @explained
 def fit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace (.jsonl, .jsonl.gz).")],
+    file: TraceFile,
     *,
     jobs: Annotated[
         int | None, typer.Option(help="How many to draw.", min=1, show_default="as many as it has")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of all draws.", min=0)] = 0,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Trace file to write (.jsonl, .jsonl.gz).", show_default="standard output"
-        ),
-    ] = None,
+    to: TraceTo = None,
 ) -> None:
     """Draw a trace with the arrivals, sizes, kinds and durations of another.
 

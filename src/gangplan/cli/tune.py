@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gangplan.cli.exits import explained
+from gangplan.cli.options.answer import form
+from gangplan.cli.options.page import Report, check_page, write_page
+from gangplan.cli.options.simulations import Cluster, MostJobs, State, Workers, processes
 from gangplan.cli.output import Format, print_document
 from gangplan.cli.render.counting import counting
 from gangplan.planning.default_policy import DEFAULT_POLICY
@@ -32,9 +33,7 @@ def tune(
         ),
     ],
     *,
-    cluster: Annotated[
-        Path | None, typer.Option(help="Of a trace: a scenario with nodes, catalogue and policy.")
-    ] = None,
+    cluster: Cluster = None,
     policy: Annotated[
         str, typer.Option(help="Of gangplan's own, whose weights are turned.")
     ] = DEFAULT_POLICY,
@@ -62,21 +61,12 @@ def tune(
     ] = 16,
     refinements: Annotated[int, typer.Option(help="Around the front.", min=0)] = 2,
     seeds: Annotated[int, typer.Option(help="Draws of every point, jobs drawn with replacement.", min=1)] = 1,
-    seed: Annotated[int, typer.Option(help="Of the design.", min=0)] = 0,
-    most_jobs: Annotated[int | None, typer.Option(help="Of a trace: the first so many.", min=1)] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes at a time.", min=1, show_default="one for each core")
-    ] = None,
-    state: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep finished simulations here; do not play them again."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures (extra `report`).")
-    ] = None,
-    output: Annotated[
-        Format, typer.Option("--output", "-o", help="json and yaml: front, choice and prices of rules.")
-    ] = Format.TABLE,
+    seed: Annotated[int, typer.Option(help="Of the design and the refinements.", min=0)] = 0,
+    most_jobs: MostJobs = None,
+    workers: Workers = None,
+    state: State = None,
+    report: Report = None,
+    output: Annotated[Format, form("front, choice and prices of rules")] = Format.TABLE,
 ) -> None:
     """Find the weights of a policy by what they lead to: a Pareto front, a choice, the price of each rule.
 
@@ -91,22 +81,16 @@ def tune(
     from gangplan.planning.tune.search import Wish
     from gangplan.planning.tune.search import tune as tuned
 
-    if report is not None:
-        from gangplan.planning.report.frame import check_libraries
-
-        check_libraries("--report")
+    check_page(report)
     names = tuple(figure or ("completion_mean", "rho_worst"))
     bounds = _bounds(where or [])
     _check_figures(names, [*bounds, *([best] if best else [])])
     turned = knobs(weight or [])
     base = _base(source, cluster, policy, most_jobs, "resample" if seeds > 1 else "nothing")
-    import os
-
-    count = workers or len(os.sched_getaffinity(0))
     with counting("simulation") as tell:
         found = tuned(
             base,
-            Local(count),
+            Local(processes(workers)),
             turned,
             Wish(names, bounds, best or names[0]),
             points=points,
@@ -129,10 +113,7 @@ def tune(
         "seed": seed,
     }
     document = _document(said, found)
-    if report is not None:
-        from gangplan.planning.report import pages
-
-        pages.write(report, pages.page_of([document], shlex.join(["gangplan", *sys.argv[1:]])))
+    write_page(report, document)
     if output is Format.TABLE:
         from gangplan.cli.render.console import print_answer
         from gangplan.cli.render.tuned import tuned as shown

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gangplan.cli.exits import explained, say
+from gangplan.cli.options.answer import form
+from gangplan.cli.options.page import Report, check_page, write_page
+from gangplan.cli.options.simulations import State, Workers, processes
 from gangplan.cli.output import Format, print_document
 from gangplan.cli.render.counting import counting
 
@@ -25,9 +26,7 @@ def whatif(
         Path | None, typer.Argument(metavar="STUDY", help="A study (.yaml).", show_default=False)
     ] = None,
     *,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes at a time.", min=1, show_default="one for each core")
-    ] = None,
+    workers: Workers = None,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -37,19 +36,12 @@ def whatif(
         ),
     ] = None,
     cpus: Annotated[float, typer.Option(help="CPUs of one simulation on Ray.", min=0.01)] = 1.0,
-    state: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep finished simulations here, and do not play them again."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures (extra `report`).")
-    ] = None,
+    state: State = None,
+    report: Report = None,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of study files, for editors.")
     ] = False,
-    output: Annotated[
-        Format, typer.Option("--output", "-o", help="json and yaml: answer, findings and points.")
-    ] = Format.TABLE,
+    output: Annotated[Format, form("answer, findings and points")] = Format.TABLE,
 ) -> None:
     """Answer a capacity question by simulations: how many nodes, which mix, what does losing a leaf cost.
 
@@ -70,10 +62,7 @@ def whatif(
     from gangplan.planning.study.finished import Finished
     from gangplan.planning.study.result import label
 
-    if report is not None:
-        from gangplan.planning.report.frame import check_libraries
-
-        check_libraries("--report")
+    check_page(report)
     given = studies.load(study)
     finished = Finished(state)
     try:
@@ -88,10 +77,7 @@ def whatif(
         if state is not None and state.exists():
             say(f"kept in {state}: the same command goes on from there")
         raise typer.Exit(_INTERRUPTED) from None
-    if report is not None:
-        from gangplan.planning.report import pages
-
-        pages.write(report, pages.page_of([result.document()], shlex.join(["gangplan", *sys.argv[1:]])))
+    write_page(report, result.document())
     if output is Format.TABLE:
         from gangplan.cli.render.console import print_answer
         from gangplan.cli.render.study import study as shown
@@ -106,8 +92,6 @@ def _runner(workers: int | None, ray: str | None, cpus: float) -> Runner:
         from gangplan.planning.study.runners.ray import OnRay
 
         return OnRay(ray, cpus)
-    import os
-
     from gangplan.planning.study.runners.local import Local
 
-    return Local(workers or len(os.sched_getaffinity(0)))
+    return Local(processes(workers))

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from gangplan.client import Client
 
 Address = Annotated[
-    str | None, typer.Option(help="Let the service at HOST:PORT plan it.", metavar="HOST:PORT")
+    str | None,
+    typer.Option(help="Ask the service at HOST:PORT instead.", metavar="HOST:PORT"),
 ]
 Ca = Annotated[
     Path | None,
