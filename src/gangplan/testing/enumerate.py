@@ -57,6 +57,8 @@ _KINDS = {
 }
 _STOPS = (ActionKind.EVICT, ActionKind.MIGRATE, ActionKind.RESIZE)
 _STARTS = (ActionKind.PLACE, ActionKind.MIGRATE, ActionKind.RESIZE)
+_PROBES = 2
+"""Judgements that an assignment of one job takes: what it is, and whether it is good."""
 _LATER = ("order.", "justification.", "disruption.limit", "claim.")
 """Rules that only a complete plan can be judged by."""
 
@@ -151,7 +153,7 @@ class _Enumeration:
         self.found: tuple[float, int, Plan, Verification] | None = None
 
     def best(self) -> Best:
-        choices = {job.name: self._choices(job) for job in self.round.jobs}
+        choices = self._all_choices()
         order = sorted(choices, key=lambda name: (choices[name][-1].value - choices[name][0].value, name))
         ahead = [0.0]
         for name in reversed(order):
@@ -205,11 +207,23 @@ class _Enumeration:
         kind = ActionKind.EVICT if job.running else None
         return _Choice((), kind, "", 0.0, gains=False, value=0.0)
 
-    def _choices(self, job: Job) -> list[_Choice]:
-        """All assignments of ``job`` that are good alone, best first; to wait or be evicted is one of
-        them.
+    def _all_choices(self) -> dict[str, list[_Choice]]:
+        """All assignments of each job that are good alone, best first; to wait or be evicted is one of them.
+
+        Raises:
+            TooManyPlansError: there are too many to judge each alone; none is judged then.
         """
-        found: list[_Choice] = []
+        ways: dict[str, list[tuple[TaskPlacement, ...]]] = {}
+        left = self.left // _PROBES
+        for job in self.round.jobs:
+            ways[job.name] = list(itertools.islice(self._ways(job), left + 1))
+            left -= len(ways[job.name])
+            if left < 0:
+                raise self._too_many()
+        return {job.name: self._choices(job, ways[job.name]) for job in self.round.jobs}
+
+    def _ways(self, job: Job) -> Iterator[tuple[TaskPlacement, ...]]:
+        """Different assignments of ``job`` to nodes that are there: nothing, what it has, and all others."""
         seen: set[object] = set()
         present = _sorted(job.running.placements) if job.running else None
         everything = itertools.chain([()], [present] if present else [], self._assignments(job))
@@ -219,13 +233,16 @@ class _Enumeration:
             if key in seen or any(p.node not in self.facts.nodes for p in placements):
                 continue
             seen.add(key)
-            choice = self._probe(job, placements)
-            if choice is not None:
-                found.append(choice)
+            yield placements
+
+    def _choices(self, job: Job, ways: Sequence[tuple[TaskPlacement, ...]]) -> list[_Choice]:
+        """Those of ``ways`` that are good alone, best first."""
+        probed = (self._probe(job, placements) for placements in ways)
+        found = [choice for choice in probed if choice is not None]
         return sorted(found, key=lambda choice: -choice.value)
 
     def _probe(self, job: Job, placements: tuple[TaskPlacement, ...]) -> _Choice | None:
-        """The choice, priced and named by the verifier; None when it is no good even alone."""
+        """The choice, priced and named by two judgements; None when it is no good even alone."""
         first = _Choice(
             placements, ActionKind.EVICT if not placements else ActionKind.PLACE, "", 0.0, False, 0.0
         )
@@ -294,9 +311,12 @@ class _Enumeration:
 
     def _verify(self, plan: Plan) -> Verification:
         if self.left == 0:
-            raise TooManyPlansError(f"more than {self.max_plans} plans; make the round smaller")
+            raise self._too_many()
         self.left -= 1
         return verify(self.round, plan, self.facts)
+
+    def _too_many(self) -> TooManyPlansError:
+        return TooManyPlansError(f"more than {self.max_plans} plans; make the round smaller")
 
     def _plan(self, decided: Mapping[str, _Choice]) -> Plan:
         chosen = [(job, decided[job.name]) for job in self.round.jobs if decided[job.name].kind is not None]
@@ -395,7 +415,7 @@ class _Guaranteed(_Enumeration):
     most = -1.0
 
     def best(self) -> Best:
-        choices = {job.name: self._choices(job) for job in self.round.jobs}
+        choices = self._all_choices()
         order = sorted(choices)
         self._descend(order, choices, [math.inf] * (len(order) + 1), {}, self.floor)
         assert self.found is not None, "keeping everything is always a plan"
