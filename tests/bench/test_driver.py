@@ -50,10 +50,9 @@ def command(tmp_path: Path) -> tuple[str, str]:
     return sys.executable, str(script)
 
 
-def run(instance: str, **more: object) -> Run:
-    return Run(
-        suite="by-hand", kind="rounds", instance=instance, options={"spare_s": 1.0}, time_limit_s=0.1, **more
-    )
+def run(instance: str, *, spare_seconds: float = 60.0, **more: object) -> Run:
+    options = {"spare_s": spare_seconds}
+    return Run(suite="by-hand", kind="rounds", instance=instance, options=options, time_limit_s=0.1, **more)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,8 @@ def test_each_end_is_a_row(command: tuple[str, str], instance: str, status: str,
 
 def test_a_run_that_hangs_is_ended_with_all_that_it_started(command: tuple[str, str], tmp_path: Path) -> None:
     note = tmp_path / "processes"
-    (row,) = measure_all([run("hangs", source=str(note))], RowFile(None), command=command)
+    hanging = run("hangs", spare_seconds=4.0, source=str(note))  # by then it has begun to
+    (row,) = measure_all([hanging], RowFile(None), command=command)
     assert row["status"] == "TIMEOUT"
     for process in map(int, note.read_text().split()):
         assert _ended(process)

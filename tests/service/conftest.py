@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -160,6 +161,13 @@ async def running_server(planner: Planner, **settings: object) -> AsyncIterator[
         yield server
     finally:
         await server.stop(0)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Let everybody else go on until something holds, for a minute at most."""
+    async with asyncio.timeout(60.0):
+        while not holds():  # noqa: ASYNC110 - what it waits for has no event
+            await asyncio.sleep(0.002)
 
 
 @pytest.fixture

@@ -14,6 +14,46 @@ from gangplan.service import admission as module
 from gangplan.service.admission import Admission
 
 
+class Clock:
+    """Seconds that pass when nobody has anything to do."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class _Waiting:
+    """A selector that lets a clock go on instead of waiting."""
+
+    def __init__(self, selector: Any, clock: Clock) -> None:
+        self._selector, self._clock = selector, clock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._selector, name)
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        self._clock.now += timeout or 0.0
+        return []
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def loop(clock: Clock) -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop on that clock: an hour of calls takes a second."""
+    loop: Any = asyncio.SelectorEventLoop()
+    loop._selector, loop.time = _Waiting(loop._selector, clock), clock.monotonic
+    yield loop
+    loop.close()
+
+
 async def test_slots_run_at_once_and_the_next_waits_for_one_to_be_released() -> None:
     admission = Admission(slots=2, queue=1)
     first = await admission.enter()
@@ -153,63 +193,76 @@ async def test_calls_about_one_thing_run_one_after_the_other_and_hold_up_nobody_
     assert (admission.running, admission.waiting) == (0, 0)
 
 
-async def held(admission: Admission, seconds: float, kind: str) -> None:
+async def held(admission: Admission, clock: Clock, seconds: float, kind: str) -> None:
     """Let the admission see how long work of a kind takes."""
     slot = await admission.enter(kind=kind, left=10.0)
-    await asyncio.sleep(seconds)
+    clock.now += seconds
     slot.release()
 
 
-async def test_a_call_whose_slot_would_come_too_late_is_refused_at_once() -> None:
-    admission = Admission(slots=1, queue=10)
-    await held(admission, 0.2, "large")
-    first = await admission.enter(kind="large", left=1.0)
-    second = asyncio.ensure_future(admission.enter(kind="large", left=1.0))  # waits for about 0.2 s
-    await asyncio.sleep(0)
-    assert not second.done()
-    began = asyncio.get_running_loop().time()
-    with pytest.raises(OverloadedError) as refused:  # needs 0.2 s of its 0.25, and the two before it 0.4
-        await admission.enter(kind="large", left=0.25)
-    assert asyncio.get_running_loop().time() - began < 0.1
-    assert refused.value.retry_after_seconds > 0
-    assert admission.waiting == 1
-    first.release()
-    (await second).release()
+def test_a_call_whose_slot_would_come_too_late_is_refused_at_once(
+    clock: Clock, loop: asyncio.AbstractEventLoop
+) -> None:
+    async def calls() -> None:
+        admission = Admission(slots=1, queue=10)
+        await held(admission, clock, 0.2, "large")
+        first = await admission.enter(kind="large", left=1.0)
+        second = asyncio.ensure_future(admission.enter(kind="large", left=1.0))  # waits for about 0.2 s
+        await asyncio.sleep(0)
+        assert not second.done()
+        began = clock.now
+        with pytest.raises(OverloadedError) as refused:  # needs 0.2 s of its 0.25, and the two before it 0.4
+            await admission.enter(kind="large", left=0.25)
+        assert clock.now == began
+        assert refused.value.retry_after_seconds > 0
+        assert admission.waiting == 1
+        first.release()
+        (await second).release()
+
+    loop.run_until_complete(calls())
 
 
-async def test_a_newcomer_does_not_make_others_late() -> None:
-    admission = Admission(slots=1, queue=10)
-    await held(admission, 0.1, "small")
-    first = await admission.enter(caller="greedy", kind="small", left=1.0)
-    patient = asyncio.ensure_future(admission.enter(caller="greedy", kind="small", left=0.3))
-    await asyncio.sleep(0)
-    others = [
-        asyncio.ensure_future(admission.enter(caller=f"c{n}", kind="small", left=0.9)) for n in range(6)
-    ]
-    done, waiting = await asyncio.wait({patient, *others}, timeout=0.02)
-    assert done  # it is the others' turn before the patient one's second: all of them would be too many
-    assert all(isinstance(each.exception(), OverloadedError) for each in done)
-    assert patient not in done
-    first.release()
-    while waiting:
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for each in done:
-            each.result().release()
+def test_a_newcomer_does_not_make_others_late(clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+    async def calls() -> None:
+        admission = Admission(slots=1, queue=10)
+        await held(admission, clock, 0.1, "small")
+        first = await admission.enter(caller="greedy", kind="small", left=1.0)
+        patient = asyncio.ensure_future(admission.enter(caller="greedy", kind="small", left=0.3))
+        await asyncio.sleep(0)
+        others = [
+            asyncio.ensure_future(admission.enter(caller=f"c{n}", kind="small", left=0.9)) for n in range(6)
+        ]
+        done, waiting = await asyncio.wait({patient, *others}, timeout=0.02)
+        assert done  # it is the others' turn before the patient one's second: all of them would be too many
+        assert all(isinstance(each.exception(), OverloadedError) for each in done)
+        assert patient not in done
+        first.release()
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result().release()
+
+    loop.run_until_complete(calls())
 
 
-async def test_the_slot_of_a_caller_who_has_left_is_about_to_be_free() -> None:
-    admission = Admission(slots=1, queue=10)
-    await held(admission, 0.05, "small")
-    leaves: list[bool] = []
-    slot = await admission.enter(kind="large", left=20.0, gone=lambda: bool(leaves))
-    with pytest.raises(OverloadedError):
-        await admission.enter(kind="small", left=1.0)
-    leaves.append(True)
-    following = asyncio.ensure_future(admission.enter(kind="small", left=1.0))
-    await asyncio.sleep(0.02)
-    assert not following.done()
-    slot.release()
-    (await following).release()
+def test_the_slot_of_a_caller_who_has_left_is_about_to_be_free(
+    clock: Clock, loop: asyncio.AbstractEventLoop
+) -> None:
+    async def calls() -> None:
+        admission = Admission(slots=1, queue=10)
+        await held(admission, clock, 0.05, "small")
+        leaves: list[bool] = []
+        slot = await admission.enter(kind="large", left=20.0, gone=lambda: bool(leaves))
+        with pytest.raises(OverloadedError):
+            await admission.enter(kind="small", left=1.0)
+        leaves.append(True)
+        following = asyncio.ensure_future(admission.enter(kind="small", left=1.0))
+        await asyncio.sleep(0.02)
+        assert not following.done()
+        slot.release()
+        (await following).release()
+
+    loop.run_until_complete(calls())
 
 
 async def test_who_leaves_as_the_slot_comes_gives_it_on() -> None:
@@ -260,46 +313,6 @@ async def test_a_call_about_what_another_is_about_gets_no_slot_early() -> None:
         await admission.enter(key="session", patience=0.01)
     slot.release()
     (await admission.enter(key="session")).release()
-
-
-class Clock:
-    """Seconds that pass when nobody has anything to do."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-class _Waiting:
-    """A selector that lets a clock go on instead of waiting."""
-
-    def __init__(self, selector: Any, clock: Clock) -> None:
-        self._selector, self._clock = selector, clock
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._selector, name)
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        self._clock.now += timeout or 0.0
-        return []
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    return clock
-
-
-@pytest.fixture
-def loop(clock: Clock) -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop on that clock: an hour of calls takes a second."""
-    loop: Any = asyncio.SelectorEventLoop()
-    loop._selector, loop.time = _Waiting(loop._selector, clock), clock.monotonic
-    yield loop
-    loop.close()
 
 
 async def test_a_call_with_too_little_time_to_run_beside_others_must_be_sure_of_its_slot(

@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from tests.service.conftest import until
 
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation
@@ -62,13 +63,13 @@ async def test_a_request_without_an_id_is_planned_each_time(
 async def test_a_request_that_comes_again_while_it_is_answered_is_answered_with_it(
     serving: Any, slow: Any, make_round: Any
 ) -> None:
-    request = write_round(make_round(), PlanParameters(request_id="r1", time_budget_seconds=20.0))
+    request = write_round(make_round(), PlanParameters(request_id="r1", time_budget_seconds=60.0))
     async with serving(slow, slots=2) as server, grpc.aio.insecure_channel(server.address) as channel:
         first_call = plan(channel, request)
         first = asyncio.ensure_future(first_call)
-        await asyncio.to_thread(slow.begun.acquire, timeout=5)
+        await asyncio.to_thread(slow.begun.acquire, timeout=60)
         second = asyncio.ensure_future(plan(channel, request))
-        await asyncio.sleep(0.2)
+        await until(lambda: [one.waiting for one in server._answering.memory._entries.values()] == [2])
         first_call.cancel()  # the other one still waits for the work
         await asyncio.wait({first})
         assert not await asyncio.to_thread(slow.seen_cancelled.wait, 0.3)
@@ -80,14 +81,14 @@ async def test_a_request_that_comes_again_while_it_is_answered_is_answered_with_
 async def test_who_is_the_last_to_leave_stops_the_work_and_nothing_is_remembered(
     serving: Any, slow: Any, make_round: Any
 ) -> None:
-    request = write_round(make_round(), PlanParameters(request_id="r1", time_budget_seconds=20.0))
+    request = write_round(make_round(), PlanParameters(request_id="r1", time_budget_seconds=60.0))
     async with serving(slow, slots=2) as server, grpc.aio.insecure_channel(server.address) as channel:
         call = plan(channel, request)
         waiting = asyncio.ensure_future(call)
-        await asyncio.to_thread(slow.begun.acquire, timeout=5)
+        await asyncio.to_thread(slow.begun.acquire, timeout=60)
         call.cancel()
         await asyncio.wait({waiting})
-        assert await asyncio.to_thread(slow.seen_cancelled.wait, 5)
+        assert await asyncio.to_thread(slow.seen_cancelled.wait, 60)
         slow.let_go.set()
         assert (await plan(channel, request)).verified
         assert len(slow.left) == 2

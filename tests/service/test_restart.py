@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.service.conftest import until
 
 from gangplan.client import AsyncClient, Client
 from gangplan.errors import ServiceError
@@ -126,14 +127,20 @@ async def test_calls_that_reach_a_service_as_it_stops_are_not_lost(make_round: A
 
     serving = made(0)
     address = await serving.start()
-    callers = [asyncio.ensure_future(call(shape, address)) for shape in ("unary", "stream", "fresh")]
+    shapes = ("unary", "stream", "fresh")
+    callers = [asyncio.ensure_future(call(shape, address)) for shape in shapes]
+
+    async def each_once_more() -> None:
+        before = dict(answered)
+        await until(lambda: all(answered[shape] > before.get(shape, 0) for shape in shapes))
+
     for _ in range(5):
-        await asyncio.sleep(0.2)
+        await each_once_more()
         following = made(int(address.rpartition(":")[2]))
         await following.start()
-        await serving.stop(10)
+        await serving.stop(60)
         serving = following
-    await asyncio.sleep(0.2)
+    await each_once_more()
     over.set()
     await asyncio.gather(*callers)
     await serving.stop(0)

@@ -97,7 +97,12 @@ async def outcome(address: str, credentials: Credentials) -> tuple[str, str]:
             # Four tries with a pause between them are many where a certificate will not do.
             await client.get_capabilities(timeout=1.0)
         except ServiceError as error:
-            return error.code, str(error)
+            if error.code != "DEADLINE_EXCEEDED":
+                return error.code, str(error)
+            try:  # the machine is busy
+                await client.get_capabilities(timeout=30.0)
+            except ServiceError as late:
+                return late.code, str(late)
     return "OK", ""
 
 
@@ -432,8 +437,11 @@ async def test_a_connection_does_not_outlive_its_certificates_for_long(
             await kept.list_solvers()  # a connection that ends costs no call
             await asyncio.sleep(0.02)
         shutil.copyfile(theirs.file, trusted)
-        await asyncio.sleep(1.5)
-        assert await refused(kept) == "UNAVAILABLE"
+        for _ in range(60):
+            if (found := await refused(kept)) == "UNAVAILABLE":
+                break
+            await asyncio.sleep(0.5)
+        assert found == "UNAVAILABLE"
 
 
 async def refused(client: AsyncClient) -> str:
@@ -491,7 +499,7 @@ async def test_the_service_gives_every_caller_a_rate(serving: Any, instant: Any,
             async with AsyncClient(server.address, name=name) as client:
                 await client.plan_round(make_round())
                 with pytest.raises(ServiceError) as refused:
-                    await client.plan_round(make_round(), timeout=1)
+                    await client.plan_round(make_round(), timeout=30)
                 assert refused.value.service_reason == "RATE_LIMITED"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from tests.service.conftest import until
 
 from gangplan.domain.plan import RoundResult, Stage
 from gangplan.domain.round import Round
@@ -154,9 +155,9 @@ async def test_a_caller_that_stops_early_stops_the_work(
         call = stream(channel, write_round(make_round()))
         assert (await call.read()).number == 1
         call.cancel()
-        assert await asyncio.to_thread(improving.cancelled.wait, 5)
+        assert await asyncio.to_thread(improving.cancelled.wait, 60)
         improving.steps.release(3)
-        await asyncio.sleep(0.1)
+        await until(lambda: not server._answering.admission.running)
         again = [answer async for answer in stream(channel, write_round(make_round()))]
         assert again[-1].last
 
@@ -192,7 +193,7 @@ async def test_a_stream_that_nobody_takes_up_again_ends(
         await call.read()
         began = time.monotonic()
         call.cancel()
-        assert await asyncio.to_thread(improving.cancelled.wait, 10)
+        assert await asyncio.to_thread(improving.cancelled.wait, 60)
         assert time.monotonic() - began > 1.5
 
 
@@ -212,7 +213,7 @@ async def test_a_slow_reader_holds_nobody_and_gets_the_newest(
         assert (await slow.read()).number >= 1
         improving.steps.release(300)
         stub: Any = placement_service_pb2_grpc.PlacementServiceStub(channel)
-        assert (await stub.PlanRound(small, timeout=20)).plan
+        assert (await stub.PlanRound(small, timeout=60)).plan
         rest = await rest_of(slow)
     assert rest[-1].last
     assert rest[-1].number == 301
@@ -266,4 +267,4 @@ async def test_nothing_is_asked_of_a_call_that_grpc_has_let_go_of() -> None:
     assert await anext(answers) == b"round"
     context.gone = True
     await answers.aclose()
-    await asyncio.wait_for(interceptor.idle(), 1.0)
+    await asyncio.wait_for(interceptor.idle(), 60.0)
