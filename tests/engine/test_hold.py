@@ -80,7 +80,7 @@ def test_who_is_held_ends_before_the_bundle_breaks_even() -> None:
     assert poor(holding.judge, holding.best, holding.floor) == []
 
 
-def test_who_makes_room_only_for_one_that_ends_is_held() -> None:
+def exchanged_for_one_that_ends() -> tuple[Holding, Candidate]:
     """Gang and mover take the node of large, brief that of mover. Brief is done in a round, too soon for the
     restart of large; without brief nobody needs the place of mover.
     """
@@ -100,16 +100,21 @@ def test_who_makes_room_only_for_one_that_ends_is_held() -> None:
     placed = dict([place("gang", 0), place("mover", 0), place("brief", 1)])
     candidate = judge.consider("exchange", Assignment(frozenset(), placed))
     assert candidate is not None, judge.rejected
+    return Holding(judge, holding.floor), candidate
+
+
+def test_who_makes_room_only_for_one_that_ends_is_held() -> None:
+    holding, candidate = exchanged_for_one_that_ends()
+    judge, instance = holding.judge, holding.judge.instance
     (bundle,) = bundles(judge, candidate, holding.floor)
     weighed = weigh(judge, candidate, holding.floor, jobs_of(bundle))
     assert jobs_of(bundle) == {"large", "mover", "gang", "brief"}
     assert not weighed.pays
     assert weighed.horizon == ROUND
-    fresh = Holding(judge, holding.floor)
-    assert not fresh.look(candidate)
-    assert fresh.classes == {int(instance.class_of_job[instance.job_index["mover"]])}
-    assert fresh.knows(Assignment(frozenset(), placed))
-    assert not fresh.knows(holding.floor.assignment)
+    assert not holding.look(candidate)
+    assert holding.classes == {int(instance.class_of_job[instance.job_index["mover"]])}
+    assert holding.knows(candidate.assignment)
+    assert not holding.knows(holding.floor.assignment)
 
 
 def test_a_start_that_is_soon_done_does_not_shorten_what_others_gain() -> None:

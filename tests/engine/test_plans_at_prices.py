@@ -155,6 +155,15 @@ def test_rounds_of_every_size_are_planned_early(name: str) -> None:
     assert names(plan_round(generate_named(name), GREEDY))[:2] == ["greedy", "keep_and_fill"]
 
 
+def test_from_the_prices_of_a_round_before_the_greedy_comes_first_too() -> None:
+    round_ = generate_named("S/steady/85/seed1")
+    before = plan_round(round_, GREEDY)
+    after = plan_round(round_, replace(GREEDY, warm_start=before.warm_start))
+    assert after.statistics["prices_evaluations"] < ladder(1).early
+    assert names(after)[:2] == ["greedy", "keep_and_fill"]
+    assert_verified(round_, after)
+
+
 def test_what_is_prepared_changes_no_verdict() -> None:
     round_ = generate_named("M/steady/85/seed0")
     plan = plan_round(round_, GREEDY).plan

@@ -10,7 +10,7 @@ import pytest
 from gangplan.engine import price_thread
 from gangplan.engine.budget import Budget
 from gangplan.engine.price_thread import Searching, search_prices
-from gangplan.engine.warm_start import improve
+from gangplan.engine.warm_start import improve, read_warm_start, write_warm_start
 from gangplan.model.instance.instance import build_instance
 from gangplan.model.prices.lagrangian import PriceSearch
 from gangplan.planning.generate import generate_named
@@ -84,8 +84,30 @@ def test_prices_are_told_on_the_way_and_the_walk_is_the_same() -> None:
     assert there.chosen.tolist() == here.chosen.tolist()
 
 
-@pytest.mark.parametrize(("evaluations", "patience"), [(0, 1), (10**9, 1), (10**9, 0)])
-def test_a_search_that_ends_before_or_is_not_waited_for_tells_none(evaluations: int, patience: int) -> None:
+@pytest.mark.parametrize(("evaluations", "patience"), [(0, 1), (10**9, 0)])
+def test_prices_that_nobody_asks_or_waits_for_are_not_told(evaluations: int, patience: int) -> None:
     instance = build_instance(generate_named("S/steady/85/seed1"))
     with search_prices(instance, {}, Budget(), early=evaluations) as searching:
         assert searching.early(lambda: not patience) is None
+
+
+def test_a_search_that_ends_before_tells_the_best_that_it_found() -> None:
+    """From the prices of a round before it takes 40 steps, fewer than after which they would be told."""
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    before = PriceSearch.of(instance)
+    improve(before, {}, stop=lambda: False)
+    warm = read_warm_start(write_warm_start(before))
+    with search_prices(instance, warm, Budget(), early=60) as searching:
+        early = searching.early(lambda: False)
+        found = searching.result(lambda: False)
+    assert found.evaluations < 60
+    assert early is not None
+    assert early.bound == found.bound
+    assert early.option_cost.tolist() == found.prices().option_cost.tolist()
+
+
+def test_a_search_that_is_ended_tells_none() -> None:
+    instance = build_instance(generate_named("S/steady/85/seed1"))
+    with search_prices(instance, {}, Budget(0.0), early=10**9) as searching:
+        searching.result(lambda: True)
+        assert searching.early(lambda: False) is None

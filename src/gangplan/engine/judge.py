@@ -31,6 +31,8 @@ _UNEXPLAINED = 0.3
 """What an answer without reasons takes, in slowest verifications (.25 at XL and XXL)."""
 _AGAIN = 1.2
 """What one more verification takes, in the last one: only the first prepares the others."""
+_LOOK = 0.5
+"""What a look at the bundles of a plan takes, in its verification (.4 to .5 at XL and XXL)."""
 _FLOORS = frozenset({*guarantee.RULES, *tier.RULES})
 
 
@@ -154,6 +156,12 @@ class Judge:
     def has_time_to_put_back(self) -> bool:
         """Whether one more like the last can be judged and answered, if need be without reasons."""
         needed = _AGAIN * self.latest_seconds + _UNEXPLAINED * self.slowest_seconds
+        return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
+
+    @property
+    def has_time_to_leave_out(self) -> bool:
+        """Whether one more like the last can be judged, looked at, and answered without reasons."""
+        needed = (_AGAIN + _LOOK) * self.latest_seconds + _UNEXPLAINED * self.slowest_seconds
         return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
 
     @property

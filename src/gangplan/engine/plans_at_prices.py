@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 NAME = "greedy"
 """Of the candidates."""
 
-_NEEDED = 1.5
+_NEEDED = 1.25
 """What must be left for a first plan and for verifying the one that keeps and fills, in times that building
-the arrays and the verifier's constants took. It was 1 to 1.3 of that at XL (2026-11-30-first-plans.md)."""
+the arrays and the verifier's constants took. It was 1 to 1.2 of that at XL, and .8 at XXL, which gave up its
+prices at 85 % with 1.5 (2026-11-30-first-plans.md, 2026-11-30-targets-whole.md)."""
 
-_PREPARED = 1.2
-"""The same when what verifications share is there: .8 to 1 at XXL, of which three of four rounds
-at 85 % gave up their prices with 1.5 (2026-11-30-targets-whole.md)."""
+_PREPARED = 1.0
+"""The same when what verifications share is there: .9 to 1 at XL, .65 at XXL."""
 
 _SMALL = 800
 """Options up to which both of the greedy's plans are made: the second takes a millisecond at S, where the
@@ -66,7 +66,7 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Ass
     judge.prepare()  # while prices are not there yet
     with judge.budget.phase("prices"):
         prices = searching.early(lambda: not _has_time(judge, _PREPARED))
-    if prices is None:
+    if prices is None or judge.cancelled or judge.budget.exhausted:
         return None
     judge.lower(prices.bound)
     with judge.budget.phase("greedy"):

@@ -54,7 +54,7 @@ class Searching:
                     return self._future.result()
 
     def early(self, hurried: Callable[[], bool]) -> Prices | None:
-        """The prices that are told on the way; None when the search ended before, or when ``hurried``."""
+        """The prices told on the way, or the best where the search ends before; None when ``hurried``."""
         while not (self._early.done() or self._future.done() or hurried()):
             either: list[Future[Any]] = [self._early, self._future]
             wait(either, _LOOK_SECONDS, FIRST_COMPLETED)
@@ -63,7 +63,7 @@ class Searching:
 
 @contextmanager
 def search_prices(
-    instance: Instance, warm: Mapping[Name, float], budget: Budget, early: int = 0
+    instance: Instance, warm: Mapping[Name, float], budget: Budget, early: int = 0, stretch: float = 1.0
 ) -> Iterator[Searching]:
     """Search in a thread while within; it has ended, one way or the other, when this is left.
 
@@ -71,8 +71,9 @@ def search_prices(
         instance: the round as arrays.
         warm: prices and rents to begin with, by name.
         budget: of the round; the walk ends when it is exhausted.
-        early: evaluations after which the prices so far are told; 0: never. The walk goes on as if it had not
-            been asked.
+        early: evaluations after which the prices so far are told, or at the end of a shorter walk, as it is
+            from warm prices; 0: never. The walk goes on as if it had not been asked.
+        stretch: how bold the first steps of a cold start are.
     """
     stop = threading.Event()
     told: Future[Prices] = Future()
@@ -80,12 +81,18 @@ def search_prices(
     def search() -> PriceSearch:
         found = PriceSearch.of(instance)
 
-        def ended() -> bool:
-            if early and found.evaluations >= early and not told.done():
+        def tell() -> None:
+            if early and not told.done():
                 told.set_result(found.prices())
+
+        def ended() -> bool:
+            if found.evaluations >= early:
+                tell()
             return stop.is_set() or budget.exhausted
 
-        improve(found, warm, ended, early)
+        improve(found, warm, ended, look=early, stretch=stretch)
+        if not (stop.is_set() or budget.exhausted):
+            tell()
         return found
 
     with ThreadPoolExecutor(1, "gangplan-prices") as threads:

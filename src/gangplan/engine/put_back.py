@@ -54,7 +54,7 @@ def put_back(
     members: set[str] = set().union(*map(jobs_of, vain))
     judge.count("put_back", 1)
     with judge.budget.phase("revert"):
-        assignment = _as_in(
+        assignment = as_in(
             floor.assignment,
             candidate.assignment,
             frozenset(judge.instance.job_index[name] for name in members),
@@ -74,7 +74,7 @@ def put_back(
     return put_back(judge, found, floor, left, [b for b, each in weighed if each.pays], passes=passes - 1)
 
 
-def _as_in(
+def as_in(
     floor: Assignment, assignment: Assignment, members: frozenset[int], *, unlimited: bool
 ) -> Assignment:
     """``assignment``, but ``members`` as in ``floor``, as far as nobody else came to their nodes.

@@ -81,7 +81,7 @@ def plan_round(
     with budget.phase("instance"):
         instance = with_free_blocks(build_instance(ahead.round, None if kept is None else kept.model))
     how = ladder(len(instance.option), parameters.steps)
-    with search_prices(instance, warm, budget, how.early) as searching:
+    with search_prices(instance, warm, budget, how.early, how.stretch) as searching:
         with budget.phase("facts"):
             facts = round_facts(ahead.round, None if kept is None else kept.verifier)
         judge = Judge(instance, facts, budget, on_stage, cancellation)

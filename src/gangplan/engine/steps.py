@@ -62,6 +62,7 @@ class Ladder:
             an end, and branching goes on instead.
         early: evaluations of prices after which the greedy plans for the first time, before anything else is
             judged; 0: after all of them, when there is a plan already.
+        stretch: how bold the first steps of prices are without prices of a round before.
     """
 
     options: float
@@ -72,6 +73,7 @@ class Ladder:
     steps: tuple[Step, ...]
     patience: float = 0.0
     early: int = 0
+    stretch: float = 1.0
 
     def hastened(self, budget: Budget, asked: Steps) -> Ladder:
         """With nothing but branching, where time is too short for anything else and nobody asked for it."""
@@ -120,8 +122,22 @@ LADDERS = (
         early=60,
     ),
     # XL: prices bound it in .15 s; the relaxation took 3.3 s for as good a bound. Branching brought .20 % to
-    # .02 % in six searches (85 %); in 4 s no programme improved on that with any of four backends. After 80
-    # of 250 evaluations the greedy's plan is .005 to .4 % from the bound (2026-11-30-first-plans.md).
+    # .02 % in six searches (85 %); in 4 s no programme improved on that with any of four backends. With half
+    # as bold first steps the greedy's plan is .004 to .28 % from the bound after 43 evaluations; it was .002
+    # to .38 % after 80 (2026-11-30-first-plans.md).
+    Ladder(
+        150_000,
+        fruitless=6,
+        branching_share=0.6,
+        sift=5e-3,
+        enough=1e-6,
+        steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
+        patience=2.0,
+        early=40,
+        stretch=0.45,
+    ),
+    # XXL (350,000 columns): with first steps half as bold the greedy's plan is .02 to .04 % from the bound
+    # after 21 evaluations; it was .03 to .98 % after 46, .002 to .15 % after 80 (2026-11-30-first-plans.md).
     Ladder(
         math.inf,
         fruitless=6,
@@ -130,7 +146,8 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
         patience=2.0,
-        early=80,
+        early=20,
+        stretch=0.5,
     ),
 )
 """By size, with what was measured on two cores (files in ``benchmarks/results``)."""
@@ -184,6 +201,7 @@ def ladder(options: int, steps: Steps = UNCHANGED) -> Ladder:
         steps=steps.programmes or row.steps,
         patience=row.patience,
         early=row.early,
+        stretch=row.stretch,
     )
 
 

@@ -88,7 +88,14 @@ def pack(prices: Mapping[Name, float]) -> bytes:
     return TAG + zlib.compress(json.dumps(listed, separators=(",", ":")).encode())
 
 
-def improve(search: PriceSearch, warm: Mapping[Name, float], stop: Callable[[], bool], look: int = 0) -> None:
+def improve(
+    search: PriceSearch,
+    warm: Mapping[Name, float],
+    stop: Callable[[], bool],
+    *,
+    look: int = 0,
+    stretch: float = 1.0,
+) -> None:
     """Improve prices from a warm start, or from nothing when there is none or it is of no use.
 
     Warm prices that prove less than a first guess does are dropped; those from which a few small steps still
@@ -100,6 +107,7 @@ def improve(search: PriceSearch, warm: Mapping[Name, float], stop: Callable[[], 
         warm: prices and rents by name.
         stop: true ends the walk.
         look: evaluations after which ``stop`` is asked as well; 0: never.
+        stretch: how bold the first steps of a cold start are.
     """
     if warm:
         _offer(search, warm)
@@ -110,7 +118,7 @@ def improve(search: PriceSearch, warm: Mapping[Name, float], stop: Callable[[], 
             search.improve(STEPS, stop, STRETCH, look)
             if first - search.bound <= _COLD * abs(first):
                 return
-    search.improve(stop=stop, look=look)
+    search.improve(stop=stop, stretch=stretch, look=look)
 
 
 def _offer(search: PriceSearch, warm: Mapping[Name, float]) -> None:

@@ -29,6 +29,11 @@ STEPS = 250
 
 _TOGETHER = 400_000
 """Options and nodes that are looked at between two questions whether to stop."""
+_AT_LEAST = 4
+"""Evaluations between them however large the round: for each, a walk in a thread of its own waits up to 5 ms
+until it may ask."""
+_ON_THE_WAY = 4
+"""Times as many while somebody waits for the prices of ``look`` evaluations."""
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +119,7 @@ class PriceSearch:
 
         Args:
             steps: most evaluations.
-            stop: asked every 20 ms or so, when the best prices so far are here; true ends the walk.
+            stop: asked every 20 to 40 ms, when the best prices so far are here; true ends the walk.
             stretch: how bold the first steps are; 1 from a cold start, a few hundredths from good prices.
             look: evaluations of this search after which ``stop`` is asked as well; 0: never.
         """
@@ -128,7 +133,7 @@ class PriceSearch:
         while steps > 0 and not stop():
             number = min(steps, together)
             if self.evaluations < look:
-                number = min(number, look - self.evaluations)
+                number = min(steps, _ON_THE_WAY * together, look - self.evaluations)
             before = walk.tally[EVALUATIONS]
             going = take_steps(
                 self.market, self.wishes, self.choice, walk, averages, scales, offset, self.less, number
@@ -141,7 +146,7 @@ class PriceSearch:
 
     def _evaluations_together(self) -> int:
         """How many are made before anybody is asked again whether to stop: about 20 ms' worth."""
-        return max(1, _TOGETHER // (len(self.instance.option) + len(self.market.node_type) + 1))
+        return max(_AT_LEAST, _TOGETHER // (len(self.instance.option) + len(self.market.node_type) + 1))
 
     def prices(self) -> Prices:
         """What the best prices say of every option and kept job; what is refused costs what it brings."""
