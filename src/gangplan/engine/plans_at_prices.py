@@ -6,8 +6,8 @@ soon as prices are near, and its plan is verified first: whoever has little time
 percent from the bound instead of one that keeps and fills. The search goes on beside it, and what its best
 prices lead to is verified when it is worth more. The plan that keeps and fills, of which everything else
 measures its gain, comes second, and is there in time because the first is only tried where enough is left for
-both. Who follows a round by stream is told first what keeps and fills, and then of this plan: the order is
-other, what is answered in the end is not.
+both; of a large round it is not even made before. Who follows a round by stream is told first what keeps and
+fills, and then of this plan: the order is other, what is answered in the end is not.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from gangplan.model.packing.assignment import worth
 from gangplan.model.packing.price_greedy import price_greedy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gangplan.engine.hold import Holding
     from gangplan.engine.judge import Candidate, Judge
     from gangplan.engine.price_thread import Searching
@@ -41,19 +43,26 @@ _SMALL = 800
 """Options up to which both of the greedy's plans are made: the second takes a millisecond at S, where the
 better of the two is ahead in some rounds after 60 evaluations (2026-11-30-first-plans.md)."""
 
+_LARGE = 20_000
+"""Options from which on the first plan does not ask who is done soon, and so does not wait for the plan that
+keeps and fills: a twentieth of the way to it at XL and XXL. Who spoils a bundle is left out when it is looked
+at (:mod:`gangplan.engine.leave_out`)."""
+
 _ANOTHER = 1.5
 """Slowest verifications, which is the first, that must be left before a second plan is made: what it, its
 verification and a look at it took at XL (2026-11-30-first-plans.md)."""
 
 
-def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Assignment) -> Candidate | None:
+def plan_first(
+    judge: Judge, searching: Searching, evaluations: int, fill: Callable[[], Assignment]
+) -> Candidate | None:
     """The greedy's plan at early prices, verified before any other.
 
     Args:
         judge: of the round; it has judged nothing but what keeps and fills.
         searching: which tells such prices.
         evaluations: after which it does; 0: never.
-        filled: what keeps everybody and fills.
+        fill: gives what keeps everybody and fills.
 
     Returns:
         None where nothing is told, where stages come before the objective, where time is short, or when the
@@ -63,7 +72,10 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Ass
         return None
     if not _has_time(judge, _NEEDED):
         return None
-    judge.prepare()  # while prices are not there yet
+    large = len(judge.instance.option) > _LARGE
+    if not large:
+        fill()  # while prices are not there yet
+    judge.prepare()
     with judge.budget.phase("prices"):
         prices = searching.early(lambda: not _has_time(judge, _PREPARED))
     if prices is None or judge.cancelled or judge.budget.exhausted:
@@ -71,7 +83,10 @@ def plan_first(judge: Judge, searching: Searching, evaluations: int, filled: Ass
     judge.lower(prices.bound)
     with judge.budget.phase("greedy"):
         once = len(judge.instance.option) > _SMALL
-        assignment = greedy_plan(judge, filled, prices, once=once)
+        if large:
+            assignment = price_greedy(judge.instance, prices, once=once)
+        else:
+            assignment = greedy_plan(judge, fill(), prices, once=once)
     return judge.consider(NAME, assignment)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from gangplan.domain.plan import RoundResult, Stage
 from gangplan.domain.round import Round
@@ -30,6 +31,7 @@ from gangplan.errors import NoVerifiedPlanError
 from gangplan.garbage import collector_held_off
 from gangplan.model.instance.free_blocks import with_free_blocks
 from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.fill import keep_and_fill, keep_only
 from gangplan.model.verifier.facts import round_facts
 
@@ -86,15 +88,19 @@ def plan_round(
             facts = round_facts(ahead.round, None if kept is None else kept.verifier)
         judge = Judge(instance, facts, budget, on_stage, cancellation)
         judge.note(ahead.remark, ahead.work)
-        with budget.phase("fill"):
-            filled = keep_and_fill(instance)  # while prices are not there yet
-        first = plan_first(judge, searching, how.early, filled) if on_better is None else None
-        floor = judge.consider("keep_and_fill", filled) or judge.consider("keep", keep_only(instance))
+
+        @cache
+        def fill() -> Assignment:
+            with budget.phase("fill"):
+                return keep_and_fill(instance)
+
+        first = plan_first(judge, searching, how.early, fill) if on_better is None else None
+        floor = judge.consider("keep_and_fill", fill()) or judge.consider("keep", keep_only(instance))
         if floor is None:
             raise NoVerifiedPlanError("; ".join(map(str, judge.rejected)))
         judge.prefer(floor)
         if on_better is not None:  # the same plans, but who follows is told first what keeps and fills
-            first = plan_first(judge, searching, how.early, filled)
+            first = plan_first(judge, searching, how.early, fill)
         with budget.phase("prices"):
             search = searching.result(lambda: judge.hurried)
             prices = search.prices()

@@ -123,8 +123,8 @@ LADDERS = (
     ),
     # XL: prices bound it in .15 s; the relaxation took 3.3 s for as good a bound. Branching brought .20 % to
     # .02 % in six searches (85 %); in 4 s no programme improved on that with any of four backends. With half
-    # as bold first steps the greedy's plan is .004 to .28 % from the bound after 43 evaluations; it was .002
-    # to .38 % after 80 (2026-11-30-first-plans.md).
+    # as bold first steps the greedy's plan is .01 to .2 % from the bound after 62 evaluations; it was .002 to
+    # .38 % after 80 (2026-11-30-first-plans.md). They are there before what verifications share.
     Ladder(
         150_000,
         fruitless=6,
@@ -133,11 +133,11 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
         patience=2.0,
-        early=40,
+        early=60,
         stretch=0.45,
     ),
-    # XXL (350,000 columns): with first steps half as bold the greedy's plan is .02 to .04 % from the bound
-    # after 21 evaluations; it was .03 to .98 % after 46, .002 to .15 % after 80 (2026-11-30-first-plans.md).
+    # XXL (350,000 columns): with half as bold first steps the greedy's plan is .002 to .01 % from the bound
+    # after 46 evaluations; it was .02 to .98 % then and .001 to .15 % after 80 (2026-11-30-first-plans.md).
     Ladder(
         math.inf,
         fruitless=6,
@@ -146,7 +146,7 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(100, 0.5, Integrality.LARGE), Step(2_000, 0.6), Step(math.inf, 1.0)),
         patience=2.0,
-        early=20,
+        early=45,
         stretch=0.5,
     ),
 )
