@@ -87,7 +87,9 @@ class _ForcedReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ForcedRe
     FORCED_REASON_STOPPING: _ForcedReason.ValueType  # 8
     """It is being stopped already."""
     FORCED_REASON_PROMISE_DUE: _ForcedReason.ValueType  # 9
-    """It holds what is promised to another, and the promise is due. It gives notice, as in a stop by choice."""
+    """It holds what is promised to another, and can be stopped in time for it no later. It gives notice, as in a stop by
+    choice.
+    """
     FORCED_REASON_IDLE: _ForcedReason.ValueType  # 10
     """It is interactive, and has been idle for longer than its limit."""
 
@@ -113,7 +115,9 @@ FORCED_REASON_GANG_BROKEN: ForcedReason.ValueType  # 7
 FORCED_REASON_STOPPING: ForcedReason.ValueType  # 8
 """It is being stopped already."""
 FORCED_REASON_PROMISE_DUE: ForcedReason.ValueType  # 9
-"""It holds what is promised to another, and the promise is due. It gives notice, as in a stop by choice."""
+"""It holds what is promised to another, and can be stopped in time for it no later. It gives notice, as in a stop by
+choice.
+"""
 FORCED_REASON_IDLE: ForcedReason.ValueType  # 10
 """It is interactive, and has been idle for longer than its limit."""
 Global___ForcedReason: _TypeAlias = ForcedReason  # noqa: Y015

@@ -32,8 +32,10 @@ long, which may put off a later promise and breaks none.
 A promise is **due** as soon as nobody is in its way, on its nodes or in its queues, or in the last round from
 which those in its way can be stopped in time, notice included (where a queue has too little room, those who
 started last); they are then forced off (``PROMISE_DUE``), and it is a claim
-(:mod:`gangplan.model.constraints.claim`). So it is kept unless a node fails or closes, a quota is cut, or a
-job that may not be paused runs longer than its quantile said.
+(:mod:`gangplan.model.constraints.claim`). While one of them may not be stopped yet, who may is forced off
+in the last round from which his own notice ends in time, and from then on until the latest start: he could
+not be stopped in time any more once all may. So it is kept unless a node fails or closes, a quota is cut,
+or a job that may not be paused runs longer than its quantile said.
 
 RESERVE makes a promise for a job that waits, in the place that the plan leaves: nobody else's node, where the
 job may run, and by the latest start everybody who is in the way has ended or can have been stopped; under

@@ -66,12 +66,20 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
         if promise.job in closed:
             continue
         stops = _on_nodes(promise, round_, jobs, nodes, present)
-        if stops is not None:
-            crowding = crowd.stops(promise, stops | forced.keys(), due, partial(_stops_late, round_=round_))
-            stops = None if crowding is None else _in_time(promise, stops | crowding, round_, jobs)
-        if stops is not None:
+        if stops is None:
+            continue
+        crowding = crowd.stops(promise, stops | forced.keys(), due, partial(_stops_late, round_=round_))
+        if crowding is None:
+            continue
+        stops |= crowding
+        if all(_may_stop(jobs[name], round_) for name in stops):
+            stops = _in_time(promise, stops, round_, jobs)
+            if stops is None:
+                continue
             due.append(promise)
-            forced.update(dict.fromkeys(stops, ForcedReason.PROMISE_DUE))
+        else:
+            stops = _ahead(promise, stops, round_, jobs)
+        forced.update(dict.fromkeys(stops, ForcedReason.PROMISE_DUE))
     claims = [Claim(promise.job, promise.placements, promise.expires_at) for promise in due]
     kept = {name: held for name, held in present.kept.items() if name not in forced}
     starting = {promise.job for promise in due}
@@ -230,15 +238,28 @@ def _on_nodes(
 def _in_time(
     promise: Reservation, in_the_way: set[str], round_: Round, jobs: Mapping[str, Job]
 ) -> set[str] | None:
-    """Who stops for a promise that is due; None: it is not yet, or some of them may not be stopped."""
+    """Who stops for a promise that is due, of those who all may be stopped; None: it is not yet."""
     if not in_the_way:
         return in_the_way
-    if not all(_may_stop(jobs[name], round_) for name in in_the_way):
-        return None
     notice = max(jobs[name].checkpoint_seconds for name in in_the_way)
     if round_.now + round_.round_seconds + notice <= promise.latest_start:
         return None
     return in_the_way
+
+
+def _ahead(promise: Reservation, in_the_way: set[str], round_: Round, jobs: Mapping[str, Job]) -> set[str]:
+    """Who stops before a promise is due, as others in its way may not be stopped yet.
+
+    Those who may, each from the last round on from which his notice ends in time; nobody once it is too late.
+    """
+    if round_.now > promise.latest_start:
+        return set()
+    following = round_.now + round_.round_seconds
+    return {
+        name
+        for name in in_the_way
+        if _may_stop(jobs[name], round_) and following + jobs[name].checkpoint_seconds > promise.latest_start
+    }
 
 
 def _conflicts(

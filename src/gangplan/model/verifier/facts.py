@@ -28,7 +28,7 @@ from gangplan.model.verifier.forced import forced_reasons
 from gangplan.model.verifier.gates import closed_gates, run_limits
 from gangplan.model.verifier.left import left_at
 from gangplan.model.verifier.owed import Owed
-from gangplan.model.verifier.promised import Due, due, promises_in_force
+from gangplan.model.verifier.promised import Due, promises_in_force, stops
 from gangplan.model.verifier.standing import standing
 from gangplan.model.verifier.throughput import Throughput
 
@@ -209,8 +209,9 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
     dues: list[Due] = []
     if promises:
         stay = {job.name: job for job in round_.jobs if job.running is not None and job.name not in forced}
-        dues = due(round_, stay, set(gates), promises)
-        forced |= {name: ForcedReason.PROMISE_DUE for one in dues for name in one.stops}
+        dues, ahead = stops(round_, stay, set(gates), promises)
+        stopped = ahead.union(*(one.stops for one in dues))
+        forced |= dict.fromkeys(stopped, ForcedReason.PROMISE_DUE)
     absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
     rhos, isolated = _fairness(round_, bases, capacity, throughput, absent, kept)
     base_median = median(bases.values())

@@ -30,6 +30,18 @@ class Due(NamedTuple):
     stops: frozenset[str]
 
 
+class Stops(NamedTuple):
+    """What promises ask for in this round.
+
+    Attributes:
+        due: those whose jobs start.
+        ahead: names of jobs that stop for one whose job starts later.
+    """
+
+    due: list[Due]
+    ahead: set[str]
+
+
 def promises_in_force(round_: Round) -> dict[str, Reservation]:
     """Promises in force by job: the earliest first, then who expires first, then by name and place."""
     waiting = {job.name: job for job in round_.jobs if job.running is None}
@@ -66,12 +78,13 @@ def whole(job: Job, placements: tuple[TaskPlacement, ...]) -> bool:
     return bool(placements) and all(counts.get(name, 0) in g.allowed_counts for name, g in asked.items())
 
 
-def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[str, Reservation]) -> list[Due]:
-    """The promises that are due now, with who stops for each.
+def stops(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[str, Reservation]) -> Stops:
+    """The promises that are due now, with who stops for each, and who stops ahead of that.
 
     A promise is due when nobody is in its way, on its nodes and in the queues of its job; or when it could
     not wait for another round, and all who are in its way may be stopped. It is not while its job is behind
-    a gate, or a node of it is closed.
+    a gate, or a node of it is closed. While some of them may not be stopped yet, the others stop, each once
+    his own notice could not wait for another round, until the latest start is over.
 
     Args:
         round_: the round.
@@ -81,7 +94,7 @@ def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[st
     """
     nodes = {node.name: node for node in round_.cluster.nodes}
     jobs = {job.name: job for job in round_.jobs}
-    found: list[Due] = []
+    found, ahead = list[Due](), set[str]()
     holdings = Holdings(round_, kept)
 
     def turn(name: str) -> tuple[bool, float, str]:
@@ -90,27 +103,31 @@ def due(round_: Round, kept: dict[str, Job], closed: set[str], promises: dict[st
     for name, promise in promises.items():
         if name in closed:
             continue
-        stops: set[str] = set()
+        blocking: set[str] = set()
         possible = True
         for node in {placement.node for placement in promise.placements}:
             others = in_the_way(jobs[name], promise.placements, nodes[node], kept, round_)
             possible = possible and others is not None
-            stops |= others or set()
+            blocking |= others or set()
         if not possible:
             continue
-        leaving = stops.union(*(one.stops for one in found))
+        leaving = blocking.union(ahead, *(one.stops for one in found))
         crowding = holdings.in_the_way(promise, leaving, [one.promise for one in found], turn)
         if crowding is None:
             continue
-        stops |= crowding
-        if stops:
-            last = promise.latest_start - max(kept[other].checkpoint_seconds for other in stops)
+        blocking |= crowding
+        if blocking:
+            last = promise.latest_start - max(kept[other].checkpoint_seconds for other in blocking)
             if round_.now + round_.round_seconds <= last:
                 continue
-            if any(stoppable_from(kept[other], round_) > round_.now for other in stops):
+            may = {other for other in blocking if stoppable_from(kept[other], round_) <= round_.now}
+            if may < blocking:
+                if round_.now <= promise.latest_start:
+                    next_ = round_.now + round_.round_seconds
+                    ahead |= {o for o in may if next_ + kept[o].checkpoint_seconds > promise.latest_start}
                 continue
-        found.append(Due(promise, frozenset(stops)))
-    return found
+        found.append(Due(promise, frozenset(blocking)))
+    return Stops(found, ahead)
 
 
 def in_the_way(
