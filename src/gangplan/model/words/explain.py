@@ -7,7 +7,7 @@ the work that may not be touched, no domain of any option's scope holds enough c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -20,13 +20,20 @@ from gangplan.domain.round import Round
 from gangplan.model.instance.gates import idle_too_long, left_alone_until
 from gangplan.model.instance.instance import Instance, JobClass, build_instance
 from gangplan.model.instance.limits import HEADROOM
-from gangplan.model.instance.options import Block, Option
 from gangplan.model.instance.promises import promised_nodes
-from gangplan.model.instance.sites import DIMENSIONS, NO_DOMAIN, admits, vector
+from gangplan.model.instance.sites import DIMENSIONS
 from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.fill import ways_to_place
 from gangplan.model.packing.occupancy import Fit, Occupancy
-from gangplan.model.program import BoolArray, IntArray
+from gangplan.model.words.room import (
+    Room,
+    Shortage,
+    admitting,
+    free_room,
+    raw_capacity,
+    raw_room,
+    shortage_of,
+)
 from gangplan.twins import twin_maker
 
 _verdict = twin_maker(Verdict)
@@ -43,24 +50,6 @@ class _Reason:
     shortfall: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Shortage:
-    """The option that comes closest: ``fitting`` of ``wanted`` copies of a block in one domain.
-
-    A copy is ``tasks`` tasks.
-    """
-
-    block: Block
-    tasks: int
-    fitting: int
-    wanted: int
-    scope: int
-
-    @property
-    def devices(self) -> int:
-        return (self.wanted - self.fitting) * self.block.demand[0]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rooms:
     """Room on the empty cluster, beside what may not be touched, beside that which is not left alone just for
@@ -68,11 +57,11 @@ class _Rooms:
     None: there are no such blocks.
     """
 
-    empty: _Room
-    fixed: _Room
-    lasting: _Room
-    after: _Room
-    whole: _Room | None = None
+    empty: Room
+    fixed: Room
+    lasting: Room
+    after: Room
+    whole: Room | None = None
 
 
 def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tuple[Verdict, ...]:
@@ -88,9 +77,9 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
     untouchable = [c for c, k in enumerate(instance.classes) if _untouchable(instance, k)]
     fixed = Occupancy(instance, untouchable)
     lasting = Occupancy(instance, [c for c in untouchable if not _left_alone(instance, c)])
-    rooms = _Rooms(_raw_room(instance), *map(_free_room, (fixed, lasting, after)))
+    rooms = _Rooms(raw_room(instance), *map(free_room, (fixed, lasting, after)))
     if instance.free_from < len(instance.jobs):
-        rooms = replace(rooms, whole=_free_room(_beside_blocks(instance, assignment)))
+        rooms = replace(rooms, whole=free_room(_beside_blocks(instance, assignment)))
     runs = np.zeros(len(instance.jobs), dtype=np.bool_)
     runs[[*assignment.placed, *assignment.kept]] = True
     waiting: dict[int, list[int]] = {}
@@ -136,7 +125,7 @@ def explain(instance: Instance, assignment: Assignment, *, finished: bool) -> tu
 def fits_by_counting(instance: Instance, j: int, occupancy: Occupancy) -> bool:
     """Whether some option of job ``j`` finds room in what is free, by counting; where not, it is proved."""
     options = instance.options_of(instance.classes[int(instance.class_of_job[j])])
-    return bool(options) and _shortage(options, _free_room(occupancy)) is None
+    return bool(options) and shortage_of(options, free_room(occupancy)) is None
 
 
 class _Alike:
@@ -231,7 +220,7 @@ def _impossible(
             if not options:
                 known[key] = _no_option(instance, job_class)
             else:
-                shortage = _shortage(options, rooms.empty)
+                shortage = shortage_of(options, rooms.empty)
                 known[key] = None if shortage is None else _never_fits(instance, shortage, rooms.empty)
         reason = known[key]
         if reason is not None:
@@ -290,11 +279,11 @@ def _fit_when_open(instance: Instance, jobs: Sequence[int]) -> list[int]:
 def _fitting(instance: Instance, other: Round) -> list[int]:
     """Those jobs of another round that fit, by counting, on its empty cluster, as indices of ``instance``."""
     opened = build_instance(other)
-    room = _raw_room(opened)
+    room = raw_room(opened)
     return [
         instance.job_index[opened.jobs[j].name]
         for job_class in opened.classes
-        if (options := opened.options_of(job_class)) and _shortage(options, room) is None
+        if (options := opened.options_of(job_class)) and shortage_of(options, room) is None
         for j in job_class.jobs
     ]
 
@@ -351,8 +340,8 @@ def _reason(
     held = _quota(instance, job_class, after)
     if held is not None:
         return held
-    shortage = _shortage(options, rooms.fixed)
-    if shortage is not None and _shortage(options, rooms.lasting) is None:
+    shortage = shortage_of(options, rooms.fixed)
+    if shortage is not None and shortage_of(options, rooms.lasting) is None:
         beside = "beside work that is left alone for now"
         kind = VerdictKind.HELD_BY_POLICY
         return _short(instance, kind, "MINIMUM_RUN_TIME", shortage, rooms.fixed, beside)
@@ -361,7 +350,7 @@ def _reason(
         code = "NODES_CLOSED" if closed else "CAPACITY_HELD"
         beside = "beside work that may not be moved"
         return _short(instance, VerdictKind.NO_FIT_NOW, code, shortage, rooms.fixed, beside)
-    shortage = _shortage(options, rooms.after)
+    shortage = shortage_of(options, rooms.after)
     kind = VerdictKind.NOT_CHOSEN if finished else VerdictKind.NOT_FOUND_IN_BUDGET
     if shortage is not None:
         code = "WORTH_LESS" if finished else "SEARCH_STOPPED"
@@ -370,7 +359,7 @@ def _reason(
         return _short(instance, kind, code, shortage, rooms.after, beside)
     if not gains:
         return _Reason(VerdictKind.NOT_CHOSEN, "NO_GAIN", "running it is worth nothing under this policy")
-    if rooms.whole is not None and _shortage(options, rooms.whole) is not None:
+    if rooms.whole is not None and shortage_of(options, rooms.whole) is not None:
         more = "are worth more" if finished else "are worth something"
         message = f"fits only where it would break whole nodes that {more} while they are free"
         return _Reason(kind, "RESIDUAL_VALUE", message)
@@ -396,17 +385,17 @@ def _no_option(instance: Instance, job_class: JobClass) -> _Reason:
     )
 
 
-def _never_fits(instance: Instance, shortage: _Shortage, empty: _Room) -> _Reason:
+def _never_fits(instance: Instance, shortage: Shortage, empty: Room) -> _Reason:
     block = shortage.block
     if shortage.fitting == 0 and shortage.wanted >= 1:
-        able = _admitting(instance, block)
+        able = admitting(instance, block)
         if not able.any():
             return _Reason(
                 VerdictKind.NEVER_FITS,
                 "NO_NODE_ADMITS",
                 "no node passes its selector, taints and type",
             )
-        largest = _raw_capacity(instance)[able].max(axis=0)
+        largest = raw_capacity(instance)[able].max(axis=0)
         for r, resource in enumerate(DIMENSIONS):
             if block.demand[r] > largest[r]:
                 short = block.demand[r] - int(largest[r])
@@ -442,7 +431,7 @@ def _quota(instance: Instance, job_class: JobClass, after: Occupancy) -> _Reason
 
 
 def _short(
-    instance: Instance, kind: VerdictKind, code: str, shortage: _Shortage, room: _Room, beside: str
+    instance: Instance, kind: VerdictKind, code: str, shortage: Shortage, room: Room, beside: str
 ) -> _Reason:
     """What is short of which resource: the one of which the best domain holds the fewest copies."""
     level = instance.speeds.scopes[shortage.scope]
@@ -471,123 +460,3 @@ def _amount(amount: int, unit: int) -> str:
 
 def _devices(count: int) -> str:
     return f"{count:,} device" if count == 1 else f"{count:,} devices"
-
-
-class _Room:
-    """How many copies of a block the best domain of a scope holds, by counting; each looked up once.
-
-    Args:
-        instance: the round as arrays.
-        free: shape (nodes, 3), what each node has left.
-        able: nodes that take a block at all, shape (nodes,).
-        devices: copies of a block, by its number, that the single devices of every node have room for, shape
-            (nodes,); None: as many as their sum has.
-    """
-
-    def __init__(
-        self,
-        instance: Instance,
-        free: IntArray,
-        able: Callable[[Block], BoolArray],
-        devices: Callable[[int], IntArray] | None = None,
-    ) -> None:
-        self._instance, self._free, self._able = instance, free.clip(0), able
-        self._devices = devices
-        self._most: dict[tuple[int, int], tuple[int, Block]] = {}
-        """By identity of the block, which is quicker than by value; the block stays the same one here."""
-
-    def most(self, block: Block, scope: int) -> int:
-        key = id(block), scope
-        known = self._most.get(key)
-        if known is None:
-            known = self._most[key] = self._best(block, scope, range(len(DIMENSIONS))), block
-        return known[0]
-
-    def scarce(self, shortage: _Shortage) -> tuple[int, int] | None:
-        """The dimension that is short, and by how much in its base unit; None when only all together are."""
-        block = shortage.block
-        most = {r: self._best(block, shortage.scope, (r,)) for r, amount in enumerate(block.demand) if amount}
-        r = min(most, key=most.__getitem__)
-        if most[r] >= shortage.wanted:
-            return None
-        if shortage.wanted == 1:
-            largest = int(self._free[self._able(block), r].max(initial=0))
-            return r, max(1, block.demand[r] - largest)  # less than nothing where single devices are too full
-        return r, (shortage.wanted - shortage.fitting) * block.demand[r]
-
-    def _best(self, block: Block, scope: int, dimensions: Iterable[int]) -> int:
-        """Copies in the best domain when only ``dimensions`` count."""
-        copies = np.full(len(self._free), 2**31, dtype=np.int64)
-        for r in dimensions:
-            if block.demand[r]:
-                copies = np.minimum(copies, self._free[:, r] // block.demand[r])
-                if r == 0 and self._devices is not None:
-                    copies = np.minimum(copies, self._devices(self._instance.block_index[block]))
-        at = self._instance.nodes.domain_at[:, scope]
-        inside = (at != NO_DOMAIN) & self._able(block)
-        return int(np.bincount(at[inside], weights=copies[inside]).max(initial=0))
-
-
-def _shortage(options: Iterable[Option], room: _Room) -> _Shortage | None:
-    """None when some option fits by counting; else the option that comes closest."""
-    closest: _Shortage | None = None
-    for option in options:
-        worst: _Shortage | None = None
-        for demand in option.demands:
-            most = room.most(demand.block, option.scope)
-            if most < demand.multiplicity:
-                tasks = sum(demand.tasks)
-                here = _Shortage(demand.block, tasks, most, demand.multiplicity, option.scope)
-                if worst is None or here.devices > worst.devices:
-                    worst = here
-        if worst is None:
-            return None
-        if closest is None or (worst.devices, -worst.fitting) < (closest.devices, -closest.fitting):
-            closest = worst
-    return closest
-
-
-def _free_room(occupancy: Occupancy) -> _Room:
-    """What each open node still takes."""
-    instance = occupancy.instance
-
-    def able(block: Block) -> BoolArray:
-        found = np.zeros(len(instance.nodes.nodes), dtype=np.bool_)
-        found[occupancy.block_nodes(instance.block_index[block])] = True
-        return found
-
-    return _Room(instance, occupancy.free, able, occupancy.device_copies)
-
-
-def _raw_room(instance: Instance) -> _Room:
-    """What each node takes when it is empty and in order."""
-    passing: dict[int, BoolArray] = {}
-    return _Room(instance, _raw_capacity(instance), lambda block: _admitting(instance, block, passing))
-
-
-def _raw_capacity(instance: Instance) -> IntArray:
-    return np.array(
-        [vector(n.resources, n.device_count * instance.nodes.parts) for n in instance.nodes.nodes],
-        dtype=np.int64,
-    ).reshape(len(instance.nodes.nodes), 3)
-
-
-def _admitting(instance: Instance, block: Block, passing: dict[int, BoolArray] | None = None) -> BoolArray:
-    """Nodes that pass a block's filters, types and size, in order or not, shape (nodes,).
-
-    ``passing`` remembers which nodes pass a filter.
-    """
-    passing = {} if passing is None else passing
-    able = np.ones(len(instance.nodes.nodes), dtype=np.bool_)
-    if block.types:
-        able &= np.isin(instance.nodes.type_of, block.types)
-    if block.built_in:
-        able &= instance.nodes.built_in == block.built_in
-    if block.demand[0] % instance.nodes.parts:
-        able &= instance.nodes.exact
-    for f in block.filters:
-        if f not in passing:
-            group = instance.filters[f]
-            passing[f] = np.array([admits(node, group) for node in instance.nodes.nodes], dtype=np.bool_)
-        able &= passing[f]
-    return able
