@@ -1,4 +1,7 @@
-"""A promise that the verifier lets a plan make is kept: whoever is in its way stops in time (P17)."""
+"""A promise that the verifier lets a plan make is kept: whoever is in its way stops in time (P17).
+
+Played round by round without an engine: only those stop who are forced to, of whom both sides know.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Action, ActionKind, ForcedReason, Plan
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
+from gangplan.model.instance.instance import build_instance
 from gangplan.model.verifier.facts import round_facts
 from gangplan.model.verifier.verify import verify
 from gangplan.testing.builders import at, job, node, round_of
@@ -82,7 +86,9 @@ def test_who_is_in_the_way_stops_in_time(jobs: list[Job], spare: int, *, by_queu
         now += LENGTH
         assert now <= latest
         here = [each for each in jobs if ends.get(each.name, now + 1) > now]
-        facts = round_facts(begun(now, here, promise, by_queue=by_queue))
+        round_ = begun(now, here, promise, by_queue=by_queue)
+        instance, facts = build_instance(round_), round_facts(round_)
+        assert {instance.jobs[j].name: why for j, why in instance.forced.items()} == facts.forced
         stopped = {name for name, why in facts.forced.items() if why is ForcedReason.PROMISE_DUE}
         free = max([free, *(now + each.checkpoint_seconds for each in here if each.name in stopped)])
         jobs = [each for each in here if each.name not in stopped]
