@@ -127,27 +127,39 @@ def never_ran(job: Job) -> bool:
     return job.running is None and job.work_done <= 0.0 and not job.service_received_device_seconds
 
 
-def may_be_promised(instance: Instance, job: Job) -> bool:
-    """Whether promises are made to a job: whole devices only, nothing in its way but who holds a place.
+def promisable(instance: Instance) -> Callable[[Job], bool]:
+    """By job: whether promises are made to it: whole devices only, nothing in its way but who holds a place.
 
     Room under the limits of its queues is promised with the place, if there is enough while they are empty.
     The headroom for interactive jobs is kept for nobody, and what others leave of it is not known, so that no
     promise is made to who is held back by one: a type that it takes has a headroom that can bind.
     """
-    groups = job.component.task_groups
-    if job.name in instance.gated or any(group.device_share for group in groups):
-        return False
-    if not _fits_limits(instance, job):
-        return False
-    if HEADROOM not in instance.limits.chain(job):
-        return True
-    nodes, speeds = instance.nodes, instance.speeds
-    kinds = {speeds.type_names[t] for group in groups for t in speeds.allowed_types(group)}
-    return not any(
-        limit < nodes.built_in[nodes.type_of == speeds.type_index[kind]].sum()
-        for kind, limit in instance.limits.queues[HEADROOM].device_limit_by_type.items()
-        if kind in kinds
-    )
+    binding = _binding_headroom(instance)
+
+    def may_be_promised(job: Job) -> bool:
+        groups = job.component.task_groups
+        if job.name in instance.gated or any(group.device_share for group in groups):
+            return False
+        if not _fits_limits(instance, job):
+            return False
+        if not binding or HEADROOM not in instance.limits.chain(job):
+            return True
+        return binding.isdisjoint(t for group in groups for t in instance.speeds.allowed_types(group))
+
+    return may_be_promised
+
+
+def _binding_headroom(instance: Instance) -> set[int]:
+    """Types of which other jobs may hold less than there is, since some is left for interactive ones."""
+    nodes, headroom = instance.nodes, instance.limits.queues.get(HEADROOM)
+    if headroom is None:
+        return set()
+    types = instance.speeds.type_index
+    return {
+        types[kind]
+        for kind, limit in headroom.device_limit_by_type.items()
+        if kind in types and limit < nodes.built_in[nodes.type_of == types[kind]].sum()
+    }
 
 
 def _fits_limits(instance: Instance, job: Job) -> bool:
@@ -175,6 +187,7 @@ def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:
     if after is None:
         return []
     promised = {promise.job for promise in in_force(round_)}
+    may_be_promised = promisable(instance)
     old = [
         (-age, job.name, job)
         for job in round_.jobs
@@ -183,7 +196,7 @@ def aged(instance: Instance, waiting: Collection[str]) -> list[Job]:
         and never_ran(job)
         and (age := waited(job, round_.now)) is not None
         and age >= after
-        and may_be_promised(instance, job)
+        and may_be_promised(job)
     ]
     return [job for _, _, job in sorted(old, key=lambda entry: entry[:2])]
 
@@ -243,11 +256,12 @@ def _wished(instance: Instance, waiting: Collection[str]) -> list[Asking]:
     jobs = {job.name: job for job in round_.jobs}
     promised = {promise.job for promise in in_force(round_)}
     found: dict[str, Asking] = {}
+    may_be_promised = promisable(instance)
     for wish in sorted(round_.reservations, key=lambda w: (w.latest_start, w.job, w.domain or "")):
         name = wish.job
         if wish.placements or name in promised or name in found or name not in waiting:
             continue
-        if wish.expires_at > round_.now and may_be_promised(instance, jobs[name]):
+        if wish.expires_at > round_.now and may_be_promised(jobs[name]):
             found[name] = Asking(jobs[name], wish)
     return list(found.values())
 

@@ -44,7 +44,7 @@ from collections.abc import Mapping, Sequence
 
 from gangplan.domain.outlook import Reservation
 from gangplan.domain.plan import Plan
-from gangplan.engine.make_promises import Holder, holders, may_be_promised, never_ran, waited
+from gangplan.engine.make_promises import Holder, holders, never_ran, promisable, waited
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.promises import in_force
 from gangplan.model.verifier.outcome import Outcome, Status
@@ -82,8 +82,9 @@ def latest_starts(instance: Instance, plan: Plan, outcomes: Mapping[str, Outcome
         if never_ran(job) and (age := waited(job, round_.now)) is not None and waits(job.name)
     )
     jobs = {job.name: job for job in round_.jobs}
+    may_be_promised = promisable(instance)
     for older, (age, name) in enumerate(old):
-        if name not in found and may_be_promised(instance, jobs[name]):
+        if name not in found and may_be_promised(jobs[name]):
             ripe = max(0.0, after + age) + length
             found[name] = round_.now + ripe + (older + 1) * (longest + length) + longest
     return found
