@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import json
 import logging
 import shutil
@@ -21,7 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.fuzz.judge import GreedyPlanner
 from tests.service.certificates import Authority, Pair
+from typer.testing import CliRunner
 
+from gangplan.cli.main import application
 from gangplan.client import AsyncClient, Client, Credentials
 from gangplan.domain.round import Round
 from gangplan.errors import InvalidInputError, ServiceError, UnauthenticatedError
@@ -450,6 +453,21 @@ async def refused(client: AsyncClient) -> str:
     except ServiceError as error:
         return error.code
     return "OK"
+
+
+async def test_the_command_proves_who_asks_which_solvers_there_are(
+    serving: Any, instant: Any, callers: Path, ours: Authority, here: Pair, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(TOKENS[Scope.READ])
+    async with serving(instant, callers=callers, **over_tls(here)) as server:
+        words = ["solvers", "-o", "json", "--address", server.address, "--ca", str(ours.file)]
+        ask = functools.partial(CliRunner().invoke, application("solvers"))
+        known = await asyncio.to_thread(ask, [*words, "--token-file", str(token)])
+        unknown = await asyncio.to_thread(ask, words)
+    assert {"highs", "cpsat"} <= {solver["name"] for solver in json.loads(known.stdout)}
+    assert unknown.exit_code != 0
+    assert "UNAUTHENTICATED" in unknown.stderr
 
 
 async def test_callers_are_replaced_without_a_restart(serving: Any, instant: Any, callers: Path) -> None:
