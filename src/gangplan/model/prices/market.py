@@ -316,9 +316,15 @@ class _Places:
         gangs: list[list[tuple[int, list[int], int, int]]] = [[] for _ in self.kind_of_cell]
         loose = []
         self.in_gang = np.zeros(len(mine), dtype=np.bool_)
+        place, fixed = index.tolist(), self.fixed.tolist()
         for c in np.flatnonzero(instance.kept).tolist():
-            held = [(int(index[n]), use) for n, use in instance.keep_use[c].items() if index[n] >= 0]
-            if self.fixed[c]:
+            uses = instance.keep_use[c]
+            held = [(place[n], use) for n, use in uses.items() if place[n] >= 0]
+            if len(held) == 1 and not fixed[c] and held[0][1][0]:  # by far the most
+                n, (devices, cpu, memory) = held[0]
+                alone[n].append((c, devices, 1.0, cpu, memory))
+                continue
+            if fixed[c]:
                 for n, use in held:
                     free[n] -= use
                     if use[0]:
@@ -356,12 +362,16 @@ class _Places:
         if goods.level < 0:
             return cell
         kind_index = {kind: i for i, kind in enumerate(goods.kinds)}
-        at = nodes.domain_at[mine, goods.level]
-        for i, n in enumerate(mine.tolist()):
-            kind = kind_index.get((int(nodes.type_of[n]), int(nodes.built_in[n]) * nodes.parts))
-            if kind is None or at[i] == NO_DOMAIN or nodes.capacity[n, 0] != nodes.built_in[n] * nodes.parts:
+        at = nodes.domain_at[mine, goods.level].tolist()
+        built_in = nodes.built_in[mine] * nodes.parts
+        whole = (
+            (nodes.domain_at[mine, goods.level] != NO_DOMAIN) & (nodes.capacity[mine, 0] == built_in)
+        ).tolist()
+        kinds = zip(nodes.type_of[mine].tolist(), built_in.tolist(), strict=True)
+        for i, kind in enumerate(map(kind_index.get, kinds)):
+            if kind is None or not whole[i]:
                 continue
-            key = (int(at[i]), kind)
+            key = (at[i], kind)
             if key not in number:
                 number[key] = len(number)
                 self.kind_of_cell.append(kind)
@@ -390,6 +400,7 @@ class _Places:
 
     def arrays(self) -> dict[str, Any]:
         items = [item for some in self.alone for item in some]
+        item_class, item_devices, item_share, cpu, memory = zip(*items, strict=True) if items else ((),) * 5
         of_item = np.repeat(self.type_of, [len(some) for some in self.alone])
         cells = len(self.kind_of_cell)
         members: list[list[int]] = [[] for _ in range(cells)]
@@ -407,12 +418,10 @@ class _Places:
             "node_cell": self.cell,
             "node_host": self._host(self.free[:, 1:], self.type_of),
             "item_start": _offsets(self.alone),
-            "item_class": _ints(c for c, *_ in items),
-            "item_devices": _ints(devices for _, devices, *_ in items),
-            "item_share": np.array([share for _, _, share, *_ in items], dtype=np.float64),
-            "item_host": self._host(
-                np.array([item[3:] for item in items], dtype=np.int64).reshape(-1, 2), of_item
-            ),
+            "item_class": np.array(item_class, dtype=np.int64),
+            "item_devices": np.array(item_devices, dtype=np.int64),
+            "item_share": np.array(item_share, dtype=np.float64),
+            "item_host": self._host(np.column_stack([cpu, memory]).astype(np.int64), of_item),
             "cell_kind": np.array(self.kind_of_cell, dtype=np.int64),
             "cell_large": nodes_in[:cells] > LARGEST_CELL,
             "cell_start": _offsets(members),
