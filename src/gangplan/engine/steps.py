@@ -137,7 +137,7 @@ LADDERS = (
         stretch=0.45,
     ),
     # XXL (350,000 columns): with half as bold first steps the greedy's plan is .002 to .01 % from the bound
-    # after 46 evaluations; it was .02 to .98 % then and .001 to .15 % after 80 (2026-11-30-first-plans.md).
+    # after 46 evaluations; it was .03 to .98 % then and .001 to .15 % after 80 (2026-11-30-first-plans.md).
     Ladder(
         math.inf,
         fruitless=6,
