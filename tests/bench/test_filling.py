@@ -203,24 +203,31 @@ def test_the_suite_s_rows_are_one_list_on_standard_output(bench: Any, tmp_path: 
     (tmp_path / "openb_pod_list_default.csv").write_text(
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np1,4000,1024,1,500,\np2,4000,1024,1,1000,T4\n"
     )
-    only = ("--only", "fgd", "--only", "upper-bound", "--only", "gangplan-*")
     words = ("--suite", "openb-fill", "--data", tmp_path, "--seeds", "3", "-o", "json")
-    done = bench("run", *words, *only)
+    only = ("--only", "fgd", "--only", "upper-bound", "--only", "gangplan-*")
+    whole, tenth = "openb-fill openb-fill/default/seed3", "openb-fill openb-tenth/default/seed3"
+    assert bench("run", *words, *only, "--list").stdout.splitlines() == [
+        f"{whole} fgd 5 s",
+        f"{whole} upper-bound 5 s",
+        *(f"{whole} gangplan-500 {mode} 20 s" for mode in ("greedy", "full", "greedy")),
+        *(f"{whole} gangplan-50 {mode} 20 s" for mode in ("greedy", "full")),
+        f"{whole} gangplan-1 greedy 20 s",
+        f"{tenth} fgd 5 s",
+        f"{tenth} upper-bound 5 s",
+        *(f"{tenth} gangplan-{pods} greedy 20 s" for pods in (50, 1)),
+    ]
+    some = ("openb-fill/* fgd", "openb-tenth/* upper-bound", "openb-fill/* gangplan-500 *", "* gangplan-1 *")
+    done = bench("run", *words, *(word for glob in some for word in ("--only", glob)))
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [(r["policy"], r.get("preset"), r["pods_per_round"], r["mode"], r["seed"]) for r in rows] == [
         ("fgd", None, 1, "online", 3),
-        ("upper-bound", None, rows[1]["pods"], "offline", 3),
         ("gangplan", "fill", 500, "greedy", 3),
         ("gangplan", "fill", 500, "full", 3),
         ("gangplan", None, 500, "greedy", 3),
-        ("gangplan", "fill", 50, "greedy", 3),
-        ("gangplan", "fill", 50, "full", 3),
         ("gangplan", "fill", 1, "greedy", 3),
-        ("fgd", None, 1, "online", 3),
-        ("upper-bound", None, rows[1]["pods"], "offline", 3),
-        ("gangplan", "fill", 50, "greedy", 3),
+        ("upper-bound", None, rows[5]["pods"], "offline", 3),
         ("gangplan", "fill", 1, "greedy", 3),
     ]
-    assert rows[1]["allocated_percent"] == pytest.approx(100.0)
+    assert rows[5]["allocated_percent"] == pytest.approx(100.0)
     assert all(75.0 <= row["allocated_percent"] <= 100.0 for row in rows)
