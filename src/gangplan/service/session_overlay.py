@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import compress
-from operator import is_not
+from operator import attrgetter, is_not
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -26,6 +26,7 @@ _READ_IN_MEMORY = 32_768
 """Actions in flight of all sessions together that are not read anew each round."""
 
 
+_name = attrgetter("name")
 _Named = TypeVar("_Named", Job, Node)
 _Device = tuple[str, int]
 """A device as node and index."""
@@ -108,12 +109,13 @@ def under_way(round_: Round, record: Record, overlay: Overlay | None = None) -> 
     last = overlay.last
     anew = _anew(last, here)
     made, after = _settled(here, last, anew)
-    for entry in entries:
-        if entry.job not in anew and (known := last.made.get(id(entry))) is not None:
-            made[id(entry)] = known
-    after.update((name, job) for name, job in last.after.items() if name not in anew)
+    known = last.made
+    made.update(
+        {id(entry): known[id(entry)] for entry in entries if id(entry) in known and entry.job not in anew}
+    )
+    after.update({name: job for name, job in last.after.items() if name not in anew})
     overlay.last = here._replace(made=made, after=after)
-    return replace(round_, jobs=tuple([after.get(job.name, job) for job in round_.jobs]))
+    return replace(round_, jobs=tuple(map(after.get, map(_name, round_.jobs), round_.jobs)))
 
 
 def _anew(last: _Last, here: _Last) -> Collection[str]:
@@ -178,9 +180,9 @@ def _settled(here: _Last, last: _Last, anew: Collection[str]) -> tuple[dict[int,
     made: dict[int, _UnderWay] = {}
     after: dict[str, Job] = {}
     for entry, blocked in zip(here.entries, here.blocked, strict=True):
-        job = jobs.get(entry.job)
-        if job is None:
+        if entry.job not in jobs:
             continue  # it is as it was, or there is none
+        job = jobs[entry.job]
         each = made[id(entry)] = _made(last.made.get(id(entry)), job, entry, blocked=blocked)
         if each.after is None:
             continue

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter, eq
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,7 +54,6 @@ from gangplan.model.instance.throughput import Speeds, build_speeds
 from gangplan.model.instance.tiers import tier_of, tier_weights
 from gangplan.model.instance.weights import Weights, base_weights, build_weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
-from gangplan.twins import twin_maker
 
 SPLIT_COLUMNS = 192
 """Pools whose rows are not exact are split into their nodes while that adds at most so many columns, and"""
@@ -61,8 +61,7 @@ SMALL_PROGRAMME = 1_500
 """beyond that while options and block columns together stay below this."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobClass:
+class JobClass(NamedTuple):
     """Alike waiting jobs, or one running job.
 
     Attributes:
@@ -83,7 +82,6 @@ class JobClass:
     must_run: bool
 
 
-_job_class = twin_maker(JobClass)
 _NOTHING: Mapping[int, Vector] = {}
 
 
@@ -245,13 +243,13 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     placed = stay_placed(staying, spots, shapes, speeds, nodes, kept)
     stays = dict(zip(spots.jobs.tolist(), placed, strict=True))
     now_placed = {}
-    for c, k in enumerate(classes):
-        if k.kept:
-            j = k.jobs[0]
-            now_placed[c] = stays.get(j) or as_placed(jobs[j], placements[j], speeds, nodes)
+    kept_class = column(classes, "kept").astype(np.bool_)
+    first = np.array([alike[0] for alike in members], dtype=np.int64)
+    where = np.flatnonzero(kept_class)
+    for c, j in zip(where.tolist(), first[where].tolist(), strict=True):
+        now_placed[c] = stays.get(j) or as_placed(jobs[j], placements[j], speeds, nodes)
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    first = np.array([alike[0] for alike in members], dtype=np.int64)
     pricing = Pricing(round_, jobs, first.tolist(), speeds, now_placed, weights, nodes, kinds)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
@@ -293,7 +291,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         must_run=np.array(list(map(attrgetter("must_run"), classes)), dtype=np.bool_),
         class_of_job=class_of_job,
         members=size,
-        kept=np.array(list(map(attrgetter("kept"), classes)), dtype=np.bool_),
+        kept=kept_class,
         distinct=shapes.options,
         option=option,
         option_class=option_class,
@@ -369,12 +367,14 @@ def _members(
         waiting, _alike(round_, jobs, waiting, shapes, weights, closed, limits), strict=True
     ):
         grouped[common].append(j)
-    alone = set(range(len(jobs))).difference(waiting)
-    found = sorted([*([j] for j in alone), *grouped.values()])
-    for members in found:
+    by_first: list[list[int]] = [[j] for j in range(len(jobs))]
+    for j in waiting:
+        by_first[j] = []
+    for members in grouped.values():
+        by_first[members[0]] = members
         if len(members) > 1:
             members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
-    return found
+    return list(filter(None, by_first))
 
 
 def _alike(
@@ -434,14 +434,15 @@ def _classes(
     And how many options each has.
     """
     first_job = [alike[0] for alike in members]
-    who = [jobs[j] for j in first_job]
+    who = list(map(jobs.__getitem__, first_job))
     shape = shapes.shape_of_job[np.array(first_job, dtype=np.int64)]
     first, count = shapes.start[shape], shapes.start[shape + 1] - shapes.start[shape]
     bound: dict[int, IntArray] = {}
     kept = [j in placements for j in first_job]
-    must_run = [held and not job.capabilities.pausable for held, job in zip(kept, who, strict=True)]
-    for c in [c for c, held in enumerate(kept) if held]:
+    must_run = [False] * len(kept)
+    for c in itertools.compress(itertools.count(), kept):
         may = who[c].capabilities
+        must_run[c] = not may.pausable
         if not (may.movable and may.resizable):
             mine = np.arange(first[c], first[c] + count[c])
             bound[c] = _movable(who[c], placements[first_job[c]], shapes, mine)
@@ -454,10 +455,10 @@ def _classes(
     entries = np.repeat(first - (stop - count), count) + np.arange(int(count.sum()))
     for c, mine in bound.items():
         entries[stop[c] - len(mine) : stop[c]] = mine
-    stays = [must and not options for must, options in zip(must_run, count.tolist(), strict=True)]
+    stays = (np.array(must_run, dtype=np.bool_) & (count == 0)).tolist()
     begin, end = (stop - count).tolist(), stop.tolist()
     of = (map(tuple, members), begin, end, limits.of_all(who), kept, stays, must_run)
-    return tuple(map(_job_class, *of)), entries, count
+    return tuple(map(JobClass._make, zip(*of, strict=True))), entries, count
 
 
 def _movable(
@@ -529,12 +530,12 @@ def _split_nodes(
 def _rooted(
     jobs: Sequence[Job], classes: Sequence[JobClass], now_placed: Mapping[int, AsPlaced]
 ) -> list[Collection[int]]:
-    """Nodes of every job that may be resized but not moved, few first."""
-    held: list[Collection[int]] = [
-        placed.use.keys()
-        for c, placed in sorted(now_placed.items())
-        if classes[c].start < classes[c].stop and not jobs[classes[c].jobs[0]].capabilities.movable
-    ]
+    """Nodes of every job that may be resized but not moved, few first; ``now_placed`` is in order."""
+    held: list[Collection[int]] = []
+    for c, placed in now_placed.items():
+        one = classes[c]
+        if one.start < one.stop and not jobs[one.jobs[0]].capabilities.movable:
+            held.append(placed.use.keys())
     return sorted(held, key=len)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -42,17 +43,19 @@ def flatten_keeps(now_placed: Mapping[int, AsPlaced], classes: int, type_of: Int
         type_of: shape (nodes,), accelerator type of each node; -1: none.
         types: their number.
     """
-    entries = [
-        (c, node, *amounts) for c, placed in now_placed.items() for node, amounts in placed.use.items()
-    ]
-    table = np.array(entries, dtype=np.int64).reshape(len(entries), 5)
-    class_of, node, amounts = table[:, 0].copy(), table[:, 1].copy(), table[:, 2:].copy()
+    kept, placed_there = list(now_placed), list(now_placed.values())
+    uses = [placed.use for placed in placed_there]
+    class_of = np.repeat(
+        np.array(kept, dtype=np.int64), np.fromiter(map(len, uses), dtype=np.int64, count=len(uses))
+    )
+    node = np.fromiter(chain.from_iterable(uses), dtype=np.int64, count=len(class_of))
+    held = chain.from_iterable(chain.from_iterable(map(dict.values, uses)))
+    amounts = np.fromiter(held, dtype=np.int64, count=3 * len(class_of)).reshape(-1, 3)
     devices = np.zeros((classes, types + 1), dtype=np.int64)
     some = amounts[:, 0] > 0
     np.add.at(devices, (class_of[some], type_of[node[some]]), amounts[some, 0])
     devices[:, -1] = devices[:, :-1].sum(axis=1)
     scope, throughput = np.zeros(classes, dtype=np.int64), np.zeros(classes)
-    kept = list(now_placed)
-    scope[kept] = [placed.scope for placed in now_placed.values()]
-    throughput[kept] = [placed.throughput for placed in now_placed.values()]
+    scope[kept] = [placed.scope for placed in placed_there]
+    throughput[kept] = [placed.throughput for placed in placed_there]
     return Keeps(class_of, node, amounts, devices, scope, throughput)

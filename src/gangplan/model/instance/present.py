@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from gangplan.domain.cluster import DeviceReporting, Node, NodeHealth, TaintEffect
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
@@ -52,8 +53,6 @@ def present(round_: Round, before: Kept | None = None) -> Present:
         (round_.cluster, drained),
         lambda: frozenset(name for name, node in nodes.items() if _is_sound(node, drained)),
     )
-    forced: dict[str, ForcedReason] = {}
-    kept: dict[str, Job] = {}
     running = [job for job in round_.jobs if job.running is not None]
     lost = before.each(
         "lost",
@@ -63,14 +62,12 @@ def present(round_: Round, before: Kept | None = None) -> Present:
         among=nodes,
         looks_up=_nodes_of,
     )
-    for job, place_lost in zip(running, lost, strict=True):
-        reason = place_lost
-        if reason is None and idle_too_long(job, round_.now):
-            reason = ForcedReason.IDLE
-        if reason is None:
-            kept[job.name] = job
-        else:
-            forced[job.name] = reason
+    lost = list(lost)  # what is kept is not changed
+    for i in [i for i, one in enumerate(map(attrgetter("interactive"), running)) if one is not None]:
+        if lost[i] is None and idle_too_long(running[i], round_.now):
+            lost[i] = ForcedReason.IDLE
+    kept = {job.name: job for job, reason in zip(running, lost, strict=True) if reason is None}
+    forced = {job.name: reason for job, reason in zip(running, lost, strict=True) if reason is not None}
     for name in _overcounted(kept, nodes) if only_count else ():
         forced[name] = ForcedReason.DEVICE_UNHEALTHY
         del kept[name]

@@ -60,9 +60,8 @@ class Pricing:
         if self._policy.fragmentation_weight and nodes.parts > 1:
             self._stranded = stranded(jobs)
         self._start_share = np.zeros(len(mine))
-        for c, interactive in enumerate(map(attrgetter("interactive"), mine)):
-            if interactive is not None:
-                self._start_share[c] = start_share(mine[c], round_.now)
+        for c in [c for c, one in enumerate(map(attrgetter("interactive"), mine)) if one is not None]:
+            self._start_share[c] = start_share(mine[c], round_.now)
         self._deadlines = Deadlines(round_, mine, speeds)
         self._restart = np.zeros(len(first))
         self._restarting = np.zeros(len(first))

@@ -149,8 +149,7 @@ def _ages(jobs: Sequence[Job], now: float) -> FloatArray:
     """Seconds in which each job could have run, shape (jobs,); NaN where unknown."""
     since = column(jobs, "submit_time")
     held = np.zeros(len(jobs))
-    for j, gate in enumerate(map(attrgetter("gate"), jobs)):
-        if gate is not OPEN:
-            since[j] = max(since[j], gate.not_before or since[j])
-            held[j] = gate.held_seconds
+    for j, gate in [(j, gate) for j, gate in enumerate(map(attrgetter("gate"), jobs)) if gate is not OPEN]:
+        since[j] = max(since[j], gate.not_before or since[j])
+        held[j] = gate.held_seconds
     return np.maximum(0.0, now - since - held)

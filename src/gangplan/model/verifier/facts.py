@@ -212,7 +212,9 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
         dues, ahead = stops(round_, stay, set(gates), promises)
         stopped = ahead.union(*(one.stops for one in dues))
         forced |= dict.fromkeys(stopped, ForcedReason.PROMISE_DUE)
-    absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
+    absent: frozenset[str] = frozenset()
+    if gates:
+        absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
     rhos, isolated = _fairness(round_, bases, capacity, throughput, absent, kept)
     base_median = median(bases.values())
     plain = _plain_weights(round_, bases, rhos)
@@ -325,17 +327,22 @@ def _fairness(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Clipped rho and x_iso of every job; one that may not start does not contend, and its rho is 1."""
     components = [job.component for job in round_.jobs]
-    contending = math.fsum([base for name, base in bases.items() if name not in absent])
+    counted = [base for name, base in bases.items() if name not in absent] if absent else bases.values()
+    contending = math.fsum(counted)
     alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput, kept)
-    isolated = {job.name: x for job, x in zip(round_.jobs, alone, strict=True)}
+    isolated = dict(zip(bases, alone, strict=True))
     probability = round_.policy.fairness_quantile
     jobs = [job for job in round_.jobs if job.name not in absent] if absent else round_.jobs
     left = [left_at(job, probability) if job.work_left is None else job.work_left for job in jobs]
     found = finish_time_fairness(
-        jobs, left, [isolated[job.name] for job in jobs], round_.now, round_.round_seconds
+        jobs,
+        left,
+        [isolated[job.name] for job in jobs] if absent else alone,
+        round_.now,
+        round_.round_seconds,
     )
-    rhos = dict.fromkeys(isolated, 1.0)
-    rhos.update(zip([job.name for job in jobs], found, strict=True))
+    rhos = dict.fromkeys(isolated, 1.0) if absent else {}
+    rhos.update(zip([job.name for job in jobs] if absent else bases, found, strict=True))
     return rhos, isolated
 
 
@@ -353,9 +360,10 @@ def _plain_weights(
         )
     ):
         return None
-    unfair = {name: base * rhos[name] ** policy.fairness_power for name, base in bases.items()}
-    middle = median(unfair.values())
-    return {name: value / middle for name, value in unfair.items()}
+    power = policy.fairness_power
+    unfair = [base * rho**power for base, rho in zip(bases.values(), rhos.values(), strict=True)]
+    middle = median(unfair)
+    return dict(zip(bases, [value / middle for value in unfair], strict=True))
 
 
 def _claims(

@@ -44,23 +44,22 @@ def isolated_throughputs(
         throughput: lookup.
         kept: of an earlier round.
     """
-    shares = [base / contending if contending else 0.0 for base in bases]
-    found = [0.0] * len(components)
+    given = np.array(bases, dtype=np.float64)
+    shares = given / contending if contending else np.zeros(len(given))
+    found = np.zeros(len(components))
     alone, groups, others = kept.once("device groups", tuple(components), lambda: _device_groups(components))
     for i, with_devices in others:
-        share = {name: count * shares[i] for name, count in capacity.items()}
+        share = {name: count * shares.item(i) for name, count in capacity.items()}
         found[i] = _isolated(components[i], with_devices, share, throughput)
     for packed in kept.once("packed", (throughput, groups), lambda: throughput.packed(groups)):
-        its = [alone[row] for row in packed.rows]
-        isolated = _isolated_alone(groups[packed.rows[0]], packed, [shares[i] for i in its], capacity)
-        for i, x in zip(its, isolated.tolist(), strict=True):
-            found[i] = x
-    return found
+        its = alone[packed.rows]
+        found[its] = _isolated_alone(groups[packed.rows[0]], packed, shares[its], capacity)
+    return found.tolist()
 
 
 def _device_groups(
     components: Sequence[Component],
-) -> tuple[list[int], list[TaskGroup], list[tuple[int, tuple[TaskGroup, ...]]]]:
+) -> tuple[NDArray[np.int64], list[TaskGroup], list[tuple[int, tuple[TaskGroup, ...]]]]:
     """Jobs in which one group has all the devices, that group of each, and the others with such groups."""
     alone: list[int] = []
     groups: list[TaskGroup] = []
@@ -74,7 +73,7 @@ def _device_groups(
             groups.append(with_devices[0])
         else:
             others.append((i, with_devices))
-    return alone, groups, others
+    return np.array(alone, dtype=np.int64), groups, others
 
 
 def _isolated(
@@ -106,14 +105,14 @@ def _isolated(
 
 
 def _isolated_alone(
-    group: TaskGroup, packed: Packed, shares: list[float], capacity: Mapping[str, int]
+    group: TaskGroup, packed: Packed, shares: NDArray[np.float64], capacity: Mapping[str, int]
 ) -> NDArray[np.float64]:
     """x_iso where one group has all the devices, for jobs with groups like ``group``: nothing is slower."""
     allowed = [at for at, (_, count) in enumerate(packed.pairs) if count in group.allowed_counts]
     fleet = np.array([capacity.get(packed.pairs[at][0], 0) for at in allowed], dtype=np.float64)
     each = group.device_milli / WHOLE_DEVICE
     needed = np.array([packed.pairs[at][1] * each for at in allowed], dtype=np.float64)
-    share = fleet * np.array(shares)[:, np.newaxis]
+    share = fleet * shares[:, np.newaxis]
     reference = packed.reference[:, np.newaxis]
     relative = np.divide(packed.x[:, allowed], reference, where=reference > 0, out=np.zeros_like(share))
     throughput = relative * reference
@@ -141,19 +140,17 @@ def finish_time_fairness(
         now: seconds since the epoch.
         round_seconds: D.
     """
-    found = [1.0] * len(jobs)
-    which = [
-        i
-        for i, (job, work, x) in enumerate(zip(jobs, left, isolated, strict=True))
-        if work is not None and x > 0 and job.submit_time is not None
-    ]
-    mine = [jobs[i] for i in which]
+    found = np.ones(len(jobs))
+    work_left = np.array(left, dtype=np.float64)  # None: NaN
+    x_iso = np.array(isolated, dtype=np.float64)
+    submitted = np.array([job.submit_time for job in jobs], dtype=np.float64)
+    which = np.flatnonzero(~np.isnan(work_left) & (x_iso > 0) & ~np.isnan(submitted))
+    mine = jobs if len(which) == len(jobs) else [jobs[i] for i in which.tolist()]
+    work_left, x_iso = work_left[which], x_iso[which]
     age = counted_ages(mine, now)
     done = np.array([job.work_done for job in mine], dtype=np.float64)
     progress = np.array([job.fair_progress for job in mine], dtype=np.float64)
     frozen = np.array([job.fair_finish_age for job in mine], dtype=np.float64)  # None: NaN
-    work_left = np.array([left[i] for i in which], dtype=np.float64)
-    x_iso = np.array([isolated[i] for i in which], dtype=np.float64)
     with np.errstate(over="ignore"):
         rate = (done + x_iso * round_seconds) / (age + round_seconds)
         shared = age + round_seconds + work_left / rate
@@ -161,7 +158,5 @@ def finish_time_fairness(
     alone = np.where(np.isnan(frozen), alone, frozen)
     known = alone > 0.0
     ratio = np.divide(shared, alone, out=np.ones_like(alone), where=known)
-    rho = np.where(known, np.clip(ratio, RHO_MIN, RHO_MAX), 1.0)
-    for i, value in zip(which, rho.tolist(), strict=True):
-        found[i] = value
-    return found
+    found[which] = np.where(known, np.clip(ratio, RHO_MIN, RHO_MAX), 1.0)
+    return found.tolist()

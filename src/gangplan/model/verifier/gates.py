@@ -67,9 +67,8 @@ def counted_ages(jobs: Sequence[Job], now: float) -> NDArray[np.float64]:
     """:func:`counted_age` of very many jobs, most of which nothing keeps."""
     submitted = np.array([job.submit_time for job in jobs], dtype=np.float64)
     ages: NDArray[np.float64] = np.maximum(0.0, now - submitted)
-    for i, job in enumerate(jobs):
-        if job.gate is not OPEN:
-            ages[i] = counted_age(job, now)
+    for i in [i for i, job in enumerate(jobs) if job.gate is not OPEN]:
+        ages[i] = counted_age(jobs[i], now)
     return ages
 
 

@@ -44,6 +44,8 @@ class Stops(NamedTuple):
 
 def promises_in_force(round_: Round) -> dict[str, Reservation]:
     """Promises in force by job: the earliest first, then who expires first, then by name and place."""
+    if not round_.reservations:
+        return {}
     waiting = {job.name: job for job in round_.jobs if job.running is None}
     there = {node.name for node in round_.cluster.nodes}
     found: dict[str, Reservation] = {}
