@@ -63,6 +63,7 @@ def test_a_request_overrides_a_row_field_by_field(options: int) -> None:
         sift=0.5,
         enough=1.0,
         steps=(Step(50, 0.5, Integrality.LARGE), Step(math.inf, 1.0)),
+        torn=None,
     )
 
 
@@ -70,7 +71,8 @@ def test_a_request_overrides_a_row_field_by_field(options: int) -> None:
 def test_where_time_is_short_branching_is_all_there_is(row: Ladder) -> None:
     short = mock.Mock(spec=Budget, elapsed=1.0, remaining=0.9 * row.patience)
     long = mock.Mock(spec=Budget, elapsed=1.0, remaining=row.patience)
-    hastened = replace(row, fruitless=steps.MOST_FRUITLESS, branching_share=1.0) if row.patience else row
+    alone = replace(row, fruitless=steps.MOST_FRUITLESS, branching_share=1.0, torn=None)
+    hastened = alone if row.patience else row
     assert row.hastened(short, Steps()) == hastened
     assert row.hastened(long, Steps()) == row
     assert row.hastened(Budget(), Steps()) == row

@@ -19,17 +19,24 @@ _ROUNDING = 1e-12
 """The same plan's worth, added up in another order, may be more by this share."""
 
 
-def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding) -> int:
+def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding, *, follows: bool = False) -> int:
     """Branch while that brings a better plan or a clearly lower bound; the searches made.
 
     Bounds are those of all plans; the plans keep who is held. Where nothing follows, and there is a plan to
     fall back on in which all pays, less time is kept back.
+
+    Args:
+        judge: of the round.
+        search: the prices to branch from.
+        how: how long.
+        holding: who is held, and the best plan that pays.
+        follows: whether another plan is to be judged after it.
     """
     assert judge.best is not None
     branching = Branching(search)
     end = judge.budget
     if end.limited:
-        last = how.branching_share >= 1.0 and holding.best is not holding.floor
+        last = how.branching_share >= 1.0 and holding.best is not holding.floor and not follows
         kept_back = judge.least_reserve_seconds if last else judge.reserve_seconds
         end = end.less(max((1.0 - how.branching_share) * end.remaining, kept_back))
 

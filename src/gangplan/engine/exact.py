@@ -10,6 +10,7 @@ import numpy as np
 from gangplan.domain.plan import TerminationLimit
 from gangplan.engine.ask import Asking
 from gangplan.engine.ceilings import Ceilings
+from gangplan.engine.formulated import Formulated
 from gangplan.engine.hold import Holding
 from gangplan.engine.judge import Judge
 from gangplan.engine.sift import sift
@@ -66,7 +67,9 @@ class Exact:
     loose: int = 0
 
 
-def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder, holding: Holding) -> Exact:
+def solve_exactly(
+    judge: Judge, asking: Asking, formulated: Formulated, prices: Prices, how: Ladder, holding: Holding
+) -> Exact:
     """Solve the programme within what the budget leaves for it, and bind every solution."""
     if asking.parameters.pipeline == "greedy" or judge.gap <= how.enough:
         return Exact(None, TerminationLimit.NONE, "", None)
@@ -74,10 +77,8 @@ def solve_exactly(judge: Judge, asking: Asking, prices: Prices, how: Ladder, hol
         return Exact(None, TerminationLimit.CANCELLED, "the round was cancelled", None)
     if judge.hurried or judge.budget.remaining <= judge.reserve_seconds:
         return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
-    with judge.budget.phase("formulate"):
-        layout = build_layout(judge.instance)
-        search = _Search(judge, asking, layout, formulate(layout), prices, holding)
-    return search.run(how)
+    layout, program = formulated.get()
+    return _Search(judge, asking, layout, program, prices, holding).run(how)
 
 
 class _Search:

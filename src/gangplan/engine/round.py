@@ -12,6 +12,7 @@ from gangplan.engine.ask import Asking
 from gangplan.engine.branch import branch
 from gangplan.engine.budget import Budget
 from gangplan.engine.exact import solve_exactly
+from gangplan.engine.formulated import Formulated
 from gangplan.engine.hold import Holding, plan_around
 from gangplan.engine.judge import Judge
 from gangplan.engine.look_ahead import look_ahead
@@ -26,6 +27,7 @@ from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.settle import settle
 from gangplan.engine.stages import decide_tiers
 from gangplan.engine.steps import ladder
+from gangplan.engine.torn import deciding_torn
 from gangplan.engine.warm_start import read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
 from gangplan.garbage import collector_held_off
@@ -115,10 +117,13 @@ def plan_round(
     plan_around(holding, search, plan_at_prices(holding, prices, first), name="greedy_held")
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     holding.look(judge.best or floor)
+    formulated = Formulated(judge)
     if parameters.pipeline != "greedy":
         before = how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
-        judge.work["branches"] = branch(judge, search, before, holding)
-    exact = solve_exactly(judge, asking, prices, how, holding)
+        beside = before.torn if judge.gap > how.enough else None
+        with deciding_torn(asking, formulated, prices, beside, holding) as torn:
+            judge.work["branches"] = branch(judge, search, before, holding, follows=torn.begun)
+    exact = solve_exactly(judge, asking, formulated, prices, how, holding)
     with budget.phase("take_back"):
         settled = settle(judge, search, judge.best or floor, floor, holding.best)
     return answer(judge, parameters, staged, exact, settled, write_warm_start(search))

@@ -46,6 +46,20 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Torn:
+    """The programme of what is torn between the prices and the first plan, beside branching.
+
+    Attributes:
+        torn: a choice made less often than this on the way to the prices, or more often than one less this,
+            is settled where the plan has it, too.
+        share: how much of the time that is left it may take.
+    """
+
+    torn: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Ladder:
     """What is done for rounds of up to ``options`` options, after the price greedy, one after the other.
 
@@ -63,6 +77,7 @@ class Ladder:
         early: evaluations of prices after which the greedy plans for the first time, before anything else is
             judged; 0: after all of them, when there is a plan already.
         stretch: how bold the first steps of prices are without prices of a round before.
+        torn: the programme of what is torn, beside branching; None: there is none.
     """
 
     options: float
@@ -74,12 +89,13 @@ class Ladder:
     patience: float = 0.0
     early: int = 0
     stretch: float = 1.0
+    torn: Torn | None = None
 
     def hastened(self, budget: Budget, asked: Steps) -> Ladder:
         """With nothing but branching, where time is too short for anything else and nobody asked for it."""
         if asked != UNCHANGED or budget.remaining >= self.patience * budget.elapsed:
             return self
-        return replace(self, fruitless=MOST_FRUITLESS, branching_share=1.0)
+        return replace(self, fruitless=MOST_FRUITLESS, branching_share=1.0, torn=None)
 
 
 LADDERS = (
@@ -98,7 +114,8 @@ LADDERS = (
     ),
     # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
     # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md). Within
-    # .3 s one programme of 20 found a better plan; branching in that time did in 8 (first-plans.md).
+    # .3 s one programme of 20 found a better plan; branching in that time did in 8 (first-plans.md). What is
+    # torn: .32 for .41 % at the end of 1 s, nothing within .3 s (2026-11-30-torn.md).
     Ladder(
         6_000,
         fruitless=2,
@@ -108,10 +125,11 @@ LADDERS = (
         steps=(Step(100, 0.4), Step(math.inf, 1.0)),
         patience=5.0,
         early=60,
+        torn=Torn(0.005, 1.0),
     ),
     # L (10,500 columns, 1.2 s, 2026-11-30-targets.md): in 19 rounds every better plan came of branching,
     # which had a quarter of the time, and no programme's was worth .002 % more. With two thirds of it:
-    # 2026-11-30-first-plans.md.
+    # 2026-11-30-first-plans.md. What is torn, beside it: .12 for .20 % at the end (2026-11-30-torn.md).
     Ladder(
         20_000,
         fruitless=3,
@@ -120,6 +138,7 @@ LADDERS = (
         enough=1e-6,
         steps=(Step(50, 0.4), Step(500, 0.5), Step(math.inf, 1.0)),
         early=60,
+        torn=Torn(0.005, 1.0),
     ),
     # XL: prices bound it in .15 s; the relaxation took 3.3 s for as good a bound. Branching brought .20 % to
     # .02 % in six searches (85 %); in 4 s no programme improved on that with any of four backends. With half
@@ -175,7 +194,7 @@ class Steps:
 
     Attributes:
         fruitless, branching_share, sift, enough: as in :class:`Ladder`.
-        programmes: the programmes instead of the row's ``steps``.
+        programmes: the programmes instead of the row's ``steps`` and of the one of what is torn.
     """
 
     fruitless: int | None = None
@@ -202,6 +221,7 @@ def ladder(options: int, steps: Steps = UNCHANGED) -> Ladder:
         patience=row.patience,
         early=row.early,
         stretch=row.stretch,
+        torn=None if steps.programmes else row.torn,
     )
 
 
