@@ -25,7 +25,7 @@ does what ``efficiency`` does. ``soonest-end`` is for durations that nobody know
 took its mean completion is 2633 seconds (``benchmarks/results/2026-11-29-durations.md``). ``makespan``, with
 the look-ahead on the first 24, is done after 5571 seconds where ``efficiency`` takes 5790; on Shockwave's
 jobs, of which one takes longer than all of them would on all devices, it ends after 18.7 hours, and
-``efficiency`` after 22.7 (``benchmarks/results/2026-11-30-policies.md``).
+``efficiency`` after 23.0 (``benchmarks/results/2026-11-30-policies.md``).
 """
 
 from __future__ import annotations
