@@ -74,11 +74,16 @@ def solve_exactly(
     if asking.parameters.pipeline == "greedy" or judge.gap <= how.enough:
         return Exact(None, TerminationLimit.NONE, "", None)
     if judge.cancelled:
-        return Exact(None, TerminationLimit.CANCELLED, "the round was cancelled", None)
+        return Exact(None, TerminationLimit.CANCELLED, _said(asking, "the round was cancelled"), None)
     if judge.hurried or judge.budget.remaining <= judge.reserve_seconds:
-        return Exact(None, TerminationLimit.TIME, "the budget left no time for a solver", None)
+        return Exact(None, TerminationLimit.TIME, _said(asking, "the budget left no time for a solver"), None)
     layout, program = formulated.get()
     return _Search(judge, asking, layout, program, prices, holding).run(how)
+
+
+def _said(asking: Asking, why: str) -> str:
+    """What went wrong with a solver that was asked before; else why none is asked."""
+    return "; ".join(asking.failures) or why
 
 
 class _Search:
