@@ -34,7 +34,7 @@ NEAR = 1e-6
 def raw_places(round_: Round, job: str) -> Iterator[Verification]:
     """Every raw assignment of a waiting job beside all that runs, as far as the verifier accepts it."""
     seen = _Enumeration(round_, raw=bool(round_.claims), max_plans=100_000)
-    alone = {one.name: seen._choices(one) for one in round_.jobs}
+    alone = {one.name: seen._choices(one, list(seen._ways(one))) for one in round_.jobs}
     owed = {name: set(placements) for name, placements in seen.facts.once(in_force).items()}
     kept = {name: _kept(choices, owed.get(name)) for name, choices in alone.items() if name != job}
     if any(choice is None for choice in kept.values()):
