@@ -34,6 +34,9 @@ _LARGEST_COEFFICIENT = 2.0**16
 """Makes small what CBC prints (three decimals of a bound) and by how much a new solution must be better."""
 
 _PRINTED, _INCREMENT = 1e-3, 1e-5
+_SHARE = 0.5
+"""Of the gap asked for CBC gets so much: where its tree is empty it may have let go of solutions better by
+less than the gap, and says nothing of a bound (on Chronus' programmes, 2026-11-30-formulations.md)."""
 _NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 _NOTHING = 1e49
 """CBC's word for no bound is 1e50."""
@@ -196,6 +199,7 @@ class _Run:
             self.bound = answer.outward(self.program, -float(lowest), self.scale, _PRINTED + _INCREMENT)
         elif "optimal" in words and self.values is not None:
             value = float((self.program.objective * self.values).sum()) * self.scale
+            value += _SHARE * self.parameters.relative_gap * abs(value)  # what it may have let go, unsaid
             self.bound = answer.outward(self.program, value, self.scale, _INCREMENT)
 
     def _resolvable(self) -> bool:
@@ -218,7 +222,8 @@ class _Run:
 
     def _ratio(self) -> float:
         """CBC's gap is relative to the larger of value and bound, and knows nothing of the offset."""
-        return self.parameters.relative_gap / (1.0 + self.parameters.relative_gap)
+        gap = _SHARE * self.parameters.relative_gap
+        return gap / (1.0 + gap)
 
 
 def _program() -> Path | None:
