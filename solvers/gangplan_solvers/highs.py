@@ -1,4 +1,9 @@
-"""HiGHS: mixed-integer and linear programmes of any size, handed over as arrays."""
+"""HiGHS: mixed-integer and linear programmes of any size, handed over as arrays.
+
+Known: on one programme of Chronus' form 1.16.0 claims optima that are 2e-6 to 3e-5 of their value short, with
+two of eight seeds, whether we scale its objective or not; without presolving it did not, and took up to twice
+as long (``benchmarks/results/2026-11-30-formulations.md``). Presolving is left on.
+"""
 
 from __future__ import annotations
 
