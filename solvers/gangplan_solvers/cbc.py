@@ -109,6 +109,7 @@ class _Run:
         self.parameters = parameters
         limit = parameters.time_limit_seconds
         self.until = None if limit is None else began + limit
+        self.gap = _SHARE * parameters.relative_gap
         self.linear = parameters.relax or not program.integer.any()
         self.scale = answer.objective_scale(program, _LARGEST_COEFFICIENT)
         self.rows = rows.scale(program, relax=self.linear)
@@ -199,7 +200,7 @@ class _Run:
             self.bound = answer.outward(self.program, -float(lowest), self.scale, _PRINTED + _INCREMENT)
         elif "optimal" in words and self.values is not None:
             value = float((self.program.objective * self.values).sum()) * self.scale
-            value += _SHARE * self.parameters.relative_gap * abs(value)  # what it may have let go, unsaid
+            value += self.gap * abs(value)  # what it may have let go, unsaid
             self.bound = answer.outward(self.program, value, self.scale, _INCREMENT)
 
     def _resolvable(self) -> bool:
@@ -222,8 +223,7 @@ class _Run:
 
     def _ratio(self) -> float:
         """CBC's gap is relative to the larger of value and bound, and knows nothing of the offset."""
-        gap = _SHARE * self.parameters.relative_gap
-        return gap / (1.0 + gap)
+        return self.gap / (1.0 + self.gap)
 
 
 def _program() -> Path | None:

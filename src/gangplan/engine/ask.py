@@ -19,6 +19,9 @@ _LIMITS = {
     SolveLimit.NODE: TerminationLimit.NODE,
 }
 
+_PRECISE = 0.02
+"""A part of the programme need not be solved closer than this share of the gap that is open."""
+
 
 @dataclass(slots=True)
 class Asking:
@@ -39,6 +42,11 @@ class Asking:
     cancellation: Cancellation | None
     limit: TerminationLimit = TerminationLimit.NONE
     failures: list[str] = field(default_factory=list)
+
+    @property
+    def precise_gap(self) -> float:
+        """The relative gap at which a part of the programme is solved closely enough."""
+        return max(self.parameters.relative_gap, _PRECISE * self.judge.gap)
 
     def solve(
         self,

@@ -25,10 +25,9 @@ from gangplan.model.packing.assignment import Assignment
 from gangplan.model.packing.bind import bind
 from gangplan.model.packing.price_greedy import by_profit
 from gangplan.model.prices.prices import Prices
-from gangplan.model.program import BoolArray, FloatArray, IntArray, Program, Solution
+from gangplan.model.program import FEASIBLE, BoolArray, FloatArray, IntArray, Program, Solution, spread
 
 _OPTIMAL = 1e-6
-_FEASIBLE = 1e-6
 _INFLATED_GAP = 5e-4
 _INFLATED_SHARE = 0.3
 _CROWDED_COLUMNS = 300
@@ -40,8 +39,6 @@ _UNHELD_SHARE = 0.5
 _HELD_PASSES = 3
 _WORTH_HOLDING = 1e-6
 """A smaller loss, as a share of the value, is left alone."""
-_PRECISE = 0.02
-"""A reduced programme need not be solved closer than this share of the gap that is open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +166,7 @@ class _Search:
             reduced = replace(reduced, integer=large_columns(self.layout)[kept])
         gap = None  # the last step's is the caller's
         if step.options < math.inf:
-            gap = max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap)
+            gap = self.asking.precise_gap
         solution = self.asking.solve(
             reduced,
             None if start is None else start[kept],
@@ -184,9 +181,9 @@ class _Search:
         self.unbound = 0
         if solution.values is None:
             return True
-        whole = _spread(solution.values, kept)
+        whole = spread(solution.values, kept)
         if step.integrality is Integrality.LARGE:
-            whole = np.floor(whole + _FEASIBLE)
+            whole = np.floor(whole + FEASIBLE)
         bound = self._bind("exact", whole)
         self.unbound = bound.unbound
         if self._in_the_way(bound):
@@ -226,11 +223,11 @@ class _Search:
                 None if start is None else start[kept],
                 step="held",
                 share=step.share,
-                relative_gap=max(self.asking.parameters.relative_gap, _PRECISE * self.judge.gap),
+                relative_gap=self.asking.precise_gap,
             )
             if solution is None or solution.values is None:
                 return
-            self._bind("held", _spread(solution.values, kept))
+            self._bind("held", spread(solution.values, kept))
 
     def _eased(self, reduced: Program, kept: BoolArray, values: FloatArray, share: float) -> int:
         """Look among the optima for one that packs; how many gangs found no room in it."""
@@ -238,7 +235,7 @@ class _Search:
         solution = self.asking.solve(easier, values, step="eased", share=share, relative_gap=_EASE_GAP)
         if solution is None or solution.values is None:
             return self.unbound
-        return self._bind("eased", _spread(solution.values, kept)).unbound
+        return self._bind("eased", spread(solution.values, kept)).unbound
 
     def _crowded(self) -> None:
         """Where pools were split since their CPU or memory binds: a plan from the pools as they were.
@@ -284,7 +281,7 @@ class _Search:
             )
             if solution is None or solution.values is None:
                 break
-            unbound = self._bind("inflated", _spread(solution.values, kept), layout).unbound
+            unbound = self._bind("inflated", spread(solution.values, kept), layout).unbound
             if not unbound:
                 break
         return unbound
@@ -313,7 +310,7 @@ class _Search:
             solution = self.asking.solve(whole.restricted(kept), None, step="not_resized")
             if solution is None or solution.values is None:
                 break
-            bound = self._bind("not_resized", _spread(solution.values, kept))
+            bound = self._bind("not_resized", spread(solution.values, kept))
 
     def _bind(self, name: str, values: FloatArray, layout: Layout | None = None) -> Assignment:
         """Bind and judge a solution."""
@@ -332,11 +329,4 @@ class _Search:
         assert self.judge.best is not None
         with self.judge.budget.phase("encode"):
             values = encode(layout or self.layout, assignment or self.judge.best.assignment)
-            return values if (program or self.program).worst_violation(values) <= _FEASIBLE else None
-
-
-def _spread(values: FloatArray, kept: BoolArray) -> FloatArray:
-    """Values of all columns, those left out being 0."""
-    whole = np.zeros(len(kept), dtype=np.float64)
-    whole[kept] = values
-    return whole
+            return values if (program or self.program).admits(values) else None

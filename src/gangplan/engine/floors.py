@@ -32,7 +32,6 @@ STEPS = 80
 ROUNDING = 1e-9
 _SHARE = 0.3
 """Of the time that is left, what one stage's solver may take."""
-_FEASIBLE = 1e-6
 _RAISES = 6
 _FIRST = 0.05
 """The first multiplier: the share of the largest gain that the heaviest job of a tier earns for running."""
@@ -138,8 +137,7 @@ def by_programme(
     Returns:
         The bound; infinite without an answer.
     """
-    within = program.worst_violation(start) <= _FEASIBLE
-    solution = asking.solve(program, start if within else None, step=step, share=_SHARE)
+    solution = asking.solve(program, start if program.admits(start) else None, step=step, share=_SHARE)
     if solution is None:
         return np.inf
     if solution.values is not None:

@@ -147,22 +147,23 @@ class Judge:
         """What is kept back at least: for verifying once more and answering."""
         return _RESERVE_SECONDS + self.answering_seconds + _LEAST_FACTOR * self.slowest_seconds
 
+    def has_seconds(self, needed: float) -> bool:
+        """Whether the round goes on, and its budget leaves so much time."""
+        return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
+
     def has_time_for(self, candidates: float) -> bool:
         """Whether so many more can be judged, none of them slower than the slowest so far, and answered."""
-        needed = candidates * self.slowest_seconds + self.answering_seconds
-        return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
+        return self.has_seconds(candidates * self.slowest_seconds + self.answering_seconds)
 
     @property
     def has_time_to_put_back(self) -> bool:
         """Whether one more like the last can be judged and answered, if need be without reasons."""
-        needed = _AGAIN * self.latest_seconds + _UNEXPLAINED * self.slowest_seconds
-        return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
+        return self.has_seconds(_AGAIN * self.latest_seconds + _UNEXPLAINED * self.slowest_seconds)
 
     @property
     def has_time_to_leave_out(self) -> bool:
         """Whether one more like the last can be judged, looked at, and answered without reasons."""
-        needed = (_AGAIN + _LOOK) * self.latest_seconds + _UNEXPLAINED * self.slowest_seconds
-        return not self.cancelled and (not self.budget.limited or self.budget.remaining >= needed)
+        return self.has_seconds((_AGAIN + _LOOK) * self.latest_seconds + _UNEXPLAINED * self.slowest_seconds)
 
     @property
     def answering_seconds(self) -> float:

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from gangplan.engine.bundles import is_chosen
-from gangplan.engine.put_back import as_in
+from gangplan.engine.put_back import without
 
 if TYPE_CHECKING:
     from gangplan.domain.plan import Action
@@ -45,15 +45,8 @@ def leave_out(
     """
     judge.count("left_out", 1)
     with judge.budget.phase("revert"):
-        members = frozenset(judge.instance.job_index[name] for name in hanging_together(candidate, soon))
-        assignment = as_in(
-            floor.assignment,
-            candidate.assignment,
-            members,
-            unlimited=not judge.instance.limits.limited,
-        )
-    found = judge.consider(NAME, assignment)
-    return found if found is not None and found.value > floor.value else None
+        members = hanging_together(candidate, soon)
+    return without(judge, candidate, floor, members, NAME)
 
 
 def hanging_together(candidate: Candidate, soon: Collection[Action]) -> set[str]:

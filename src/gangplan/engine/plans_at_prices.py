@@ -120,7 +120,5 @@ def plan_at_prices(holding: Holding, prices: Prices, first: Candidate | None) ->
 
 def _has_time(judge: Judge, times: float) -> bool:
     """Whether so many times is left what arrays and constants took."""
-    budget = judge.budget
-    spent = budget.seconds_by_phase
-    needed = times * (spent.get("instance", 0.0) + spent.get("facts", 0.0))
-    return not judge.cancelled and (not budget.limited or budget.remaining >= needed)
+    spent = judge.budget.seconds_by_phase
+    return judge.has_seconds(times * (spent.get("instance", 0.0) + spent.get("facts", 0.0)))

@@ -53,15 +53,8 @@ def put_back(
         return None
     members: set[str] = set().union(*map(jobs_of, vain))
     judge.count("put_back", 1)
-    with judge.budget.phase("revert"):
-        assignment = as_in(
-            floor.assignment,
-            candidate.assignment,
-            frozenset(judge.instance.job_index[name] for name in members),
-            unlimited=not judge.instance.limits.limited,
-        )
-    found = judge.consider(NAME, assignment)
-    if found is None or found.value <= floor.value:
+    found = without(judge, candidate, floor, members, NAME)
+    if found is None:
         return None
     if _same(candidate, found, members, others):
         return found
@@ -74,7 +67,30 @@ def put_back(
     return put_back(judge, found, floor, left, [b for b, each in weighed if each.pays], passes=passes - 1)
 
 
-def as_in(
+def without(
+    judge: Judge, candidate: Candidate, floor: Candidate, members: Collection[str], name: str
+) -> Candidate | None:
+    """``candidate`` with the jobs ``members`` as in ``floor``; None unless that passes and is worth more.
+
+    Args:
+        judge: of the round.
+        candidate: a plan.
+        floor: the plan that keeps everything.
+        members: names of jobs.
+        name: of the candidate that comes of it.
+    """
+    with judge.budget.phase("revert"):
+        assignment = _as_in(
+            floor.assignment,
+            candidate.assignment,
+            frozenset(judge.instance.job_index[member] for member in members),
+            unlimited=not judge.instance.limits.limited,
+        )
+    found = judge.consider(name, assignment)
+    return found if found is not None and found.value > floor.value else None
+
+
+def _as_in(
     floor: Assignment, assignment: Assignment, members: frozenset[int], *, unlimited: bool
 ) -> Assignment:
     """``assignment``, but ``members`` as in ``floor``, as far as nobody else came to their nodes.

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gangplan.model.formulation.encode import encode
 from gangplan.model.formulation.neighbourhood import neighbourhood
 from gangplan.model.packing.assignment import worth
 from gangplan.model.packing.bind import bind
 from gangplan.model.packing.price_greedy import by_profit
+from gangplan.model.program import spread
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -33,12 +32,9 @@ if TYPE_CHECKING:
     from gangplan.model.prices.prices import Prices
     from gangplan.model.program import BoolArray, Solution
 
-_FEASIBLE = 1e-6
 _NEEDED = 2.0
 """Times that building the arrays took, for which there must be time: to formulate takes half of it, and a
 solver as much again at least (2026-11-30-torn.md)."""
-_PRECISE = 0.02
-"""The programme need not be solved closer than this share of the gap that is open."""
 
 
 @dataclass(slots=True)
@@ -80,11 +76,10 @@ class Deciding:
                 torn=how.torn,
                 held=self.holding.classes,
             )
-            given = start[kept] if small.worst_violation(start[kept]) <= _FEASIBLE else None
-        gap = max(asking.parameters.relative_gap, _PRECISE * judge.gap)
+            given = start[kept] if small.admits(start[kept]) else None
         self._kept = kept
         self._asked = threads.submit(
-            asking.solve, small, given, step="torn", share=how.share, relative_gap=gap
+            asking.solve, small, given, step="torn", share=how.share, relative_gap=asking.precise_gap
         )
 
     def take(self) -> None:
@@ -99,8 +94,7 @@ class Deciding:
             return
         layout, _ = self.formulated.get()
         with judge.budget.phase("bind"):
-            values = np.zeros(layout.columns)
-            values[self._kept] = solution.values
+            values = spread(solution.values, self._kept)
             assignment = bind(layout, values, by_profit(judge.instance, self.prices))
         if worth(judge.instance, assignment) > self.holding.best.value and not self.holding.knows(assignment):
             self.holding.consider("torn", assignment)

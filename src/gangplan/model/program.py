@@ -21,6 +21,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+FEASIBLE = 1e-6
+"""By how much a start may break a row, a bound or integrality, as solvers take it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -121,6 +124,10 @@ class Program:
         ]
         return max((float(part.max()) for part in parts if part.size), default=0.0) if x.size else 0.0
 
+    def admits(self, x: FloatArray) -> bool:
+        """Whether ``x`` is feasible up to :data:`FEASIBLE`."""
+        return self.worst_violation(x) <= FEASIBLE
+
     def evaluate(self, x: FloatArray) -> float:
         """Objective value of ``x``, offset included.
 
@@ -199,3 +206,10 @@ class Solution:
     solver: str = ""
     detail: str = ""
     row_duals: FloatArray | None = None
+
+
+def spread(values: FloatArray, kept: BoolArray) -> FloatArray:
+    """Values of all columns from those of a :meth:`Program.restricted` one: what was not ``kept`` is 0."""
+    whole = np.zeros(len(kept), dtype=np.float64)
+    whole[kept] = values
+    return whole

@@ -72,13 +72,14 @@ def promised(round_: Round, present: Present, closed: Collection[str], speeds: S
         if crowding is None:
             continue
         stops |= crowding
-        if all(_may_stop(jobs[name], round_) for name in stops):
-            stops = _in_time(promise, stops, round_, jobs)
-            if stops is None:
-                continue
+        late = {name for name in stops if _too_late_next(promise, jobs[name], round_)}
+        may = {name for name in stops if _may_stop(jobs[name], round_)}
+        if may == stops:
+            if stops and not late:
+                continue  # it can wait
             due.append(promise)
-        else:
-            stops = _ahead(promise, stops, round_, jobs)
+        else:  # ahead of it, who may and could not be stopped in time later; nobody once it is too late
+            stops = may & late if round_.now <= promise.latest_start else set()
         forced.update(dict.fromkeys(stops, ForcedReason.PROMISE_DUE))
     claims = [Claim(promise.job, promise.placements, promise.expires_at) for promise in due]
     kept = {name: held for name, held in present.kept.items() if name not in forced}
@@ -235,31 +236,9 @@ def _on_nodes(
     return in_the_way
 
 
-def _in_time(
-    promise: Reservation, in_the_way: set[str], round_: Round, jobs: Mapping[str, Job]
-) -> set[str] | None:
-    """Who stops for a promise that is due, of those who all may be stopped; None: it is not yet."""
-    if not in_the_way:
-        return in_the_way
-    notice = max(jobs[name].checkpoint_seconds for name in in_the_way)
-    if round_.now + round_.round_seconds + notice <= promise.latest_start:
-        return None
-    return in_the_way
-
-
-def _ahead(promise: Reservation, in_the_way: set[str], round_: Round, jobs: Mapping[str, Job]) -> set[str]:
-    """Who stops before a promise is due, as others in its way may not be stopped yet.
-
-    Those who may, each from the last round on from which his notice ends in time; nobody once it is too late.
-    """
-    if round_.now > promise.latest_start:
-        return set()
-    following = round_.now + round_.round_seconds
-    return {
-        name
-        for name in in_the_way
-        if _may_stop(jobs[name], round_) and following + jobs[name].checkpoint_seconds > promise.latest_start
-    }
+def _too_late_next(promise: Reservation, job: Job, round_: Round) -> bool:
+    """Whether the notice of who is in the way would not end in time any more, given in the next round."""
+    return round_.now + round_.round_seconds + job.checkpoint_seconds > promise.latest_start
 
 
 def _conflicts(

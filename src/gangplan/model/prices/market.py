@@ -362,11 +362,10 @@ class _Places:
         if goods.level < 0:
             return cell
         kind_index = {kind: i for i, kind in enumerate(goods.kinds)}
-        at = nodes.domain_at[mine, goods.level].tolist()
+        domain = nodes.domain_at[mine, goods.level]
         built_in = nodes.built_in[mine] * nodes.parts
-        whole = (
-            (nodes.domain_at[mine, goods.level] != NO_DOMAIN) & (nodes.capacity[mine, 0] == built_in)
-        ).tolist()
+        whole = ((domain != NO_DOMAIN) & (nodes.capacity[mine, 0] == built_in)).tolist()
+        at = domain.tolist()
         kinds = zip(nodes.type_of[mine].tolist(), built_in.tolist(), strict=True)
         for i, kind in enumerate(map(kind_index.get, kinds)):
             if kind is None or not whole[i]:
