@@ -71,10 +71,11 @@ def answer(
         details.append(
             f"took back {taken_back.actions} disruptions in {taken_back.bundles} bundles without proved gain"
         )
+    model = None if parameters.kept is None else parameters.kept.model
     return RoundResult(
         plan=plan,
         verdicts=_dated(verdicts, judge.instance.round, latest),
-        notices=(*notices(judge.instance), *unmet(judge, best, quality.guarantees)),
+        notices=(*notices(judge.instance, model), *unmet(judge, best, quality.guarantees)),
         quality=quality,
         reason=TerminationReason.OPTIMAL if optimal else TerminationReason.FEASIBLE,
         limit=exact.limit,

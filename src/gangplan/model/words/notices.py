@@ -2,45 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+
 import numpy as np
 
-from gangplan.domain.job import DeadlineKind, Job
+from gangplan.domain.cluster import Node
+from gangplan.domain.job import DeadlineKind, Job, TaskPlacement
 from gangplan.domain.plan import Notice
 from gangplan.domain.round import Round
+from gangplan.kept import Kept
 from gangplan.model.instance.instance import Instance
-from gangplan.model.instance.sites import admits
+from gangplan.model.instance.sites import DIMENSIONS, Nodes, admits, vector
+from gangplan.model.program import IntArray
 
 
-def notices(instance: Instance) -> tuple[Notice, ...]:
-    """All notices, in the order of the request's fields."""
+def notices(instance: Instance, kept: Kept | None = None) -> tuple[Notice, ...]:
+    """All notices, in the order of the request's fields.
+
+    Args:
+        instance: the round as arrays.
+        kept: the model's own of an earlier round; the notices are the same without. None: nothing.
+    """
     round_ = instance.round
-    return (*_nodes(instance), *_queues(instance), *_jobs(round_, instance))
+    return (*_nodes(instance, kept or Kept()), *_queues(instance), *_jobs(round_, instance))
 
 
-def _nodes(instance: Instance) -> list[Notice]:
-    full = (instance.nodes.held > 0) & (instance.nodes.held >= instance.nodes.capacity)
-    full_nodes = {instance.nodes.nodes[n].name: n for n in np.flatnonzero(full.any(axis=1)).tolist()}
+def _nodes(instance: Instance, kept: Kept) -> list[Notice]:
+    nodes = instance.nodes
+    usable = kept.once("usable", (instance.round.cluster, nodes.parts), lambda: _usable(nodes))
+    over = np.flatnonzero((nodes.held > usable).any(axis=1)).tolist()
+    if not over:
+        return []
+    number = {node.name: i for i, node in enumerate(instance.round.cluster.nodes)}
     found = []
-    for i, node in enumerate(instance.round.cluster.nodes):
-        n = full_nodes.get(node.name)
-        if n is None:
-            continue
-        usable = node.usable_resources
-        limits = (node.usable_device_count * instance.nodes.parts, usable.cpu_milli, usable.memory_bytes)
-        for resource, held, limit in zip(
-            ("devices", "cpu", "memory"), instance.nodes.held[n].tolist(), limits, strict=True
-        ):
+    for i, n in sorted((number[nodes.nodes[n].name], n) for n in over):
+        for resource, held, limit in zip(DIMENSIONS, nodes.held[n].tolist(), usable[n].tolist(), strict=True):
             if held > limit:
-                unit = instance.nodes.parts if resource == "devices" else 1
+                unit = nodes.parts if resource == "devices" else 1
                 found.append(
                     Notice(
                         "NODE_OVER_CAPACITY",
                         f"cluster.nodes[{i}]",
-                        f"{node.name} runs jobs that hold {_said(held, unit)} {resource} of "
+                        f"{nodes.nodes[n].name} runs jobs that hold {_said(held, unit)} {resource} of "
                         f"{_said(limit, unit)}; no more is added",
                     )
                 )
     return found
+
+
+def _usable(nodes: Nodes) -> IntArray:
+    """Shape (nodes, 3): what this scheduler may fill, whoever holds it now."""
+    there = [vector(node.usable_resources, node.usable_device_count * nodes.parts) for node in nodes.nodes]
+    return np.array(there, dtype=np.int64).reshape(-1, len(DIMENSIONS))
 
 
 def _said(amount: int, unit: int) -> str:
@@ -49,12 +62,14 @@ def _said(amount: int, unit: int) -> str:
 
 
 def _queues(instance: Instance) -> list[Notice]:
+    if all(queue.device_limit is None for queue in instance.round.queues):
+        return []
     held = dict.fromkeys(range(len(instance.limits.names)), 0)
-    for c, job_class in enumerate(instance.classes):
-        if job_class.kept and job_class.queue >= 0:
-            devices = sum(amounts[0] for amounts in instance.keep_use[c].values())
-            for queue in instance.limits.ancestors[job_class.queue]:
-                held[queue] += devices
+    own = instance.queue[instance.keeps.class_of]
+    amounts = np.bincount(own[own >= 0], instance.keeps.amounts[own >= 0, 0], len(held)).astype(np.int64)
+    for q, devices in enumerate(amounts.tolist()):
+        for queue in instance.limits.ancestors[q] if devices else ():
+            held[queue] += devices
     index = {name: q for q, name in enumerate(instance.limits.names)}
     return [
         Notice(
@@ -72,6 +87,7 @@ def _queues(instance: Instance) -> list[Notice]:
 def _jobs(round_: Round, instance: Instance) -> list[Notice]:
     found = []
     nodes = {node.name: node for node in round_.cluster.nodes}
+    tainted = {node.name for node in round_.cluster.nodes if node.taints}
     for i, job in enumerate(round_.jobs):
         if job.deadline is not None and job.deadline + job.deadline_decay_seconds <= round_.now:
             found.append(Notice("DEADLINE_PAST", f"jobs[{i}].deadline", _past(job)))
@@ -86,8 +102,7 @@ def _jobs(round_: Round, instance: Instance) -> list[Notice]:
         if job.running is None:
             continue
         placements = instance.placements.get(instance.job_index[job.name], ())
-        groups = {group.name: group for group in job.component.task_groups}
-        strangers = sorted({p.node for p in placements if not admits(nodes[p.node], groups[p.group])})
+        strangers = _strangers(job, placements, nodes, tainted)
         if strangers:
             found.append(
                 Notice(
@@ -97,6 +112,21 @@ def _jobs(round_: Round, instance: Instance) -> list[Notice]:
                 )
             )
     return found
+
+
+def _strangers(
+    job: Job, placements: Sequence[TaskPlacement], nodes: Mapping[str, Node], tainted: Collection[str]
+) -> list[str]:
+    """Nodes among ``placements`` that would not admit the job now, sorted."""
+    for group in job.component.task_groups:
+        if group.node_selector:
+            break
+    else:
+        placements = [p for p in placements if p.node in tainted] if tainted else ()
+    if not placements:
+        return []
+    groups = {group.name: group for group in job.component.task_groups}
+    return sorted({p.node for p in placements if not admits(nodes[p.node], groups[p.group])})
 
 
 def _past(job: Job) -> str:
