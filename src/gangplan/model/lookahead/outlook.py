@@ -103,13 +103,15 @@ def _target(fluid: Fluid, service: Service, job: int, owed: float, *, full: bool
     Fractions are the plan's way to say that jobs take turns; a round runs a job or does not. So
 
     * a running job that the plan serves at all is served as it is: no fraction pulls it off or elsewhere;
+    * who needs less than a round until its end is served in full when it gets that: nobody else has its device
+      before the next round, and what such a job gets, in rounds, would never be worth asking for;
     * a waiting one that would get less than half a round, what is owed counted in, is not asked for yet;
     * a gang of a whole node or more that has never run is asked for in full: it cannot run in part, and what
       the plan gives it in bits would let it wait until nobody else does; so is who the end of all waits for.
     """
     instance, numbers = fluid.instance, fluid.numbers
     one_round = max(1e-300, float(numbers.reference[job]) * instance.round.round_seconds)
-    target = float(service.first[job]) / one_round
+    target = float(service.first[job]) / min(one_round, float(numbers.left[job]))
     running = bool(numbers.running[job])
     if running and (full or target > 0.0):
         present = float(instance.keeps.throughput[int(instance.class_of_job[job])])
