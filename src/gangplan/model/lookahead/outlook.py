@@ -103,7 +103,7 @@ def _target(fluid: Fluid, service: Service, job: int, owed: float, *, full: bool
     Fractions are the plan's way to say that jobs take turns; a round runs a job or does not. So
 
     * a running job that the plan serves at all is served as it is: no fraction pulls it off or elsewhere;
-    * who needs less than a round until its end is served in full when it gets that: nobody else has its device
+    * who needs less than a round until its end is served in full when it gets that: nobody else has its place
       before the next round, and what such a job gets, in rounds, would never be worth asking for;
     * a waiting one that would get less than half a round, what is owed counted in, is not asked for yet;
     * a gang of a whole node or more that has never run is asked for in full: it cannot run in part, and what
