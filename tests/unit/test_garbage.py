@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gangplan import garbage
 from gangplan.garbage import collector_held_off
 
 
@@ -62,6 +63,35 @@ def test_the_last_of_several_threads_turns_it_on() -> None:
     leave.set()
     thread.join()
     assert gc.isenabled()
+
+
+def rings(number: int = 2) -> list[weakref.ref[Ring]]:
+    """Rings made inside, one after the other, in a thread of their own."""
+    made: list[weakref.ref[Ring]] = []
+
+    def make() -> None:
+        for _ in range(number):
+            with collector_held_off():
+                with collector_held_off():
+                    made.append(weakref.ref(Ring()))
+                assert made[-1]() is not None  # not in the midst of work
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    return made
+
+
+@pytest.mark.parametrize(("seconds", "there"), [(0.0, False), (60.0, True)])
+def test_cycles_are_found_though_somebody_is_always_inside(
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    there: bool,  # noqa: FBT001 - of a table
+) -> None:
+    monkeypatch.setattr(garbage, "_MOST_SECONDS", seconds)
+    with collector_held_off():
+        assert [ring() is not None for ring in rings()] == [there, there]
+        assert not gc.isenabled()
 
 
 def test_what_was_made_inside_is_old_and_still_collected() -> None:

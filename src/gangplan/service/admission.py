@@ -149,20 +149,22 @@ class Admission:
                 self._make_room(turn)
             elif turn.hold is not None:
                 self._refuse_the_late(turn)
+        in_time = True
         try:
             await asyncio.wait_for(turn.ready, patience)
-        except TimeoutError as error:
-            self._leave_queue(turn)
-            if self._may_start_early(turn):
-                self._start(turn)
-                return Slot(self, turn)
-            message = f"no slot became free within {patience:.3g} s; {self.running} calls are running"
-            raise OverloadedError(message, self.retry_after_seconds) from error
+        except TimeoutError:
+            in_time = False
         except asyncio.CancelledError:
             if turn.ready.done() and not turn.ready.cancelled() and turn.ready.exception() is None:
                 self._release(turn)  # the slot came at the very moment the caller left
             self._leave_queue(turn)
             raise
+        if not in_time:
+            self._leave_queue(turn)
+            if not self._may_start_early(turn):
+                message = f"no slot became free within {patience:.3g} s; {self.running} calls are running"
+                raise OverloadedError(message, self.retry_after_seconds)
+            self._start(turn)
         return Slot(self, turn)
 
     @property

@@ -97,7 +97,7 @@ class Answering:
             message = await self.parsed(request, parse)
             key = await self.key_of(message, call, context)
             if key is None:
-                return await self._worked(message, len(request), call, seconds_left, work, None)
+                return await self._worked(message, len(request), call, seconds_left, work)
             return await self._once(key, message, len(request), call, seconds_left, work)
         except AnswerTooLargeError as error:
             await abort(context, error.status)
@@ -135,7 +135,7 @@ class Answering:
         found = self.memory.find(*key)
         if found is None:
             found = self.memory.begin(*key, call.cancellation)
-            answering = asyncio.ensure_future(self._worked(message, size, call, seconds_left, work, found))
+            answering = asyncio.ensure_future(self._worked(message, size, call, seconds_left, work))
             answering.add_done_callback(lambda done: self._remember(key[0], found, done))
         found.waiting += 1
         try:
@@ -161,10 +161,9 @@ class Answering:
         call: Call,
         seconds_left: Callable[[_M, Call], float],
         work: Callable[[_M, Call], Message],
-        remembered: Remembered | None,
     ) -> bytes:
         slot = await self.enter(message, size, call, seconds_left)
-        if remembered is not None and call.cancellation.cancelled:
+        if call.cancellation.cancelled:  # nobody waits any more
             slot.release()
             raise asyncio.CancelledError
         try:
@@ -224,12 +223,13 @@ class Answering:
         return encoded
 
     async def refuse(self, context: Context, error: GangplanError) -> NoReturn:
-        """Abort a call with the status of an error."""
+        """Abort a call with the status of an error, which then leads to nothing that the call had."""
         incident = str(structlog.contextvars.get_contextvars().get("incident", ""))
         if isinstance(error, OverloadedError):
             self._metrics.refused.inc()
         if not isinstance(error, _EXPECTED):
             _log.error("call failed", exc_info=error)
+        error.__traceback__ = None  # its frames lead to futures that hold it: a cycle
         await abort(context, status_of(error, incident=incident))
 
     def close(self) -> None:

@@ -58,17 +58,29 @@ def around(
 ) -> grpc.RpcMethodHandler[Any, Any]:
     """The same handler within something else, from the request until the last answer.
 
+    gRPC's state of a call keeps the error with which it was aborted. That must not lead back to the call
+    through the frames of its traceback, or the two keep each other, and the request, until Python looks for
+    cycles: under overload never.
+
     Args:
         handler: what is done.
         enter: takes the request and the context; a context manager of the request to go on with.
     """
     behaviour = behaviour_of(handler)
 
-    async def answered(request: Any, context: Any) -> Any:
+    async def within(request: Any, context: Any) -> Any:
         async with enter(request, context) as given:
             return await behaviour(given, context)
 
-    async def streamed(request: Any, context: Any) -> AsyncIterator[Any]:
+    async def answered(request: Any, context: Any) -> Any:
+        try:
+            return await within(request, context)
+        except grpc.aio.AbortError as error:
+            del request, context
+            error.__traceback__ = None
+            raise
+
+    async def streamed_within(request: Any, context: Any) -> AsyncGenerator[Any, None]:
         async with enter(request, context) as given:
             answers = behaviour(given, context)
             if not isinstance(answers, AsyncGenerator):
@@ -77,6 +89,16 @@ def around(
             async with aclosing(answers):
                 async for answer in answers:
                     yield answer
+
+    async def streamed(request: Any, context: Any) -> AsyncIterator[Any]:
+        try:
+            async with aclosing(streamed_within(request, context)) as answers:
+                async for answer in answers:
+                    yield answer
+        except grpc.aio.AbortError as error:
+            del request, context
+            error.__traceback__ = None
+            raise
 
     return with_behaviour(handler, streamed if handler.response_streaming else answered)
 
