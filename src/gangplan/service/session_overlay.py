@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import compress
-from operator import attrgetter, is_not
+from operator import attrgetter, is_not, ne
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -15,7 +15,6 @@ from gangplan.domain.cluster import DeviceReporting, Node
 from gangplan.domain.job import Job, Running, TaskPlacement
 from gangplan.domain.plan import ActionKind
 from gangplan.domain.round import Round
-from gangplan.kept import Kept
 from gangplan.service.sessions.in_flight import InFlight, pending, waits
 from gangplan.service.sessions.record import Record
 from gangplan.service.wire.fields import Fields
@@ -49,36 +48,36 @@ class _Last(NamedTuple):
 
     Attributes:
         told: the round as the caller told it; None: there was none.
-        entries: what was in flight, in order.
-        blocked: whether each waited for others.
+        entries: what was in flight, by id, in order.
+        blocked: ids of those that waited for others.
         touched: by name of every job that ran or had an entry: devices that it held or was to hold.
         made: by id of an entry: the job under way.
         after: by name: jobs that are otherwise than they were told.
     """
 
     told: Round | None
-    entries: Sequence[InFlight]
-    blocked: Sequence[bool]
-    touched: Mapping[str, tuple[_Device, ...]]
-    made: Mapping[int, _UnderWay]
-    after: Mapping[str, Job]
+    entries: Mapping[int, InFlight]
+    blocked: Collection[int]
+    touched: dict[str, tuple[_Device, ...]]
+    made: dict[int, _UnderWay]
+    after: dict[str, Job]
 
 
-_NEVER = _Last(None, (), (), {}, {}, {})
+_NEVER = _Last(None, {}, (), {}, {}, {})
 
 
 class Overlay:
     """What is in flight in a session as it was in its last round, so that only what is new is made.
 
     Jobs that nothing new befalls are the same objects round after round. A set of results is never changed,
-    only replaced by the next, so that several rounds may use it at once.
+    only replaced by the next, so that several rounds may use it at once. The next one is a copy, with what is
+    other in it: a copy as a dict copies itself costs next to nothing, and one thing after the other does.
     """
 
-    __slots__ = ("held", "last")
+    __slots__ = ("last",)
 
     def __init__(self) -> None:
         self.last = _NEVER
-        self.held = Kept()
 
 
 def under_way(round_: Round, record: Record, overlay: Overlay | None = None) -> Round:
@@ -99,53 +98,73 @@ def under_way(round_: Round, record: Record, overlay: Overlay | None = None) -> 
     if not entries:
         overlay.last = _NEVER
         return round_
-    running = [job for job in round_.jobs if job.running is not None]
-    still = pending(entries) if any(entry.depends_on for entry in entries) else frozenset()
-    touched = dict(zip([job.name for job in running], overlay.held.each("held", running, _held), strict=True))
-    for entry, wanted in zip(entries, overlay.held.each("wanted", entries, _wanted), strict=True):
-        touched[entry.job] = touched.get(entry.job, ()) + wanted
-    blocked = [bool(entry.depends_on) and waits(entry, still, record.settled) for entry in entries]
-    here = _Last(round_, entries, blocked, touched, {}, {})
     last = overlay.last
-    anew = _anew(last, here)
-    made, after = _settled(here, last, anew)
-    known = last.made
-    made.update(
-        {id(entry): known[id(entry)] for entry in entries if id(entry) in known and entry.job not in anew}
+    dependent = [entry for entry in entries if entry.depends_on]
+    still = pending(entries) if dependent else frozenset()
+    blocked = {id(entry) for entry in dependent if waits(entry, still, record.settled)}
+    here = last._replace(
+        told=round_, entries=dict(zip(map(id, entries), entries, strict=True)), blocked=blocked
     )
-    after.update({name: job for name, job in last.after.items() if name not in anew})
-    overlay.last = here._replace(made=made, after=after)
-    return replace(round_, jobs=tuple(map(after.get, map(_name, round_.jobs), round_.jobs)))
+    other = _otherwise(last, here)
+    here = here._replace(touched=_touched(last.touched, here, other))
+    here = _settled(here, last, _with_neighbours(last, here, other))
+    overlay.last = here
+    return replace(round_, jobs=tuple(map(here.after.get, map(_name, round_.jobs), round_.jobs)))
 
 
-def _anew(last: _Last, here: _Last) -> Collection[str]:
-    """Names of the jobs for which it must be found out anew what is under way.
-
-    Those for which anything is other than it was, and whoever holds or is to hold one of their devices, and
-    so on: what counts of an action hangs on nothing else.
-    """
+def _otherwise(last: _Last, here: _Last) -> set[str]:
+    """Names of the jobs of whom, or of whose actions, something else is known than before."""
     told, before = here.told, last.told
     assert told is not None
     if before is None:
-        return {job.name for job in told.jobs}
+        return {job.name for job in told.jobs}.union(entry.job for entry in here.entries.values())
     found = _other(before.jobs, told.jobs)
-    blocked = {id(entry): blocked for entry, blocked in zip(last.entries, last.blocked, strict=True)}
-    now = set(map(id, here.entries))
-    common = [entry for entry in here.entries if id(entry) in blocked]
-    if any(map(is_not, [entry for entry in last.entries if id(entry) in now], common)):
-        return {job.name for job in (*told.jobs, *before.jobs)}  # in another order
-    found.update(
-        entry.job
-        for entry, waits_now in zip(here.entries, here.blocked, strict=True)
-        if blocked.get(id(entry)) is not waits_now
-    )
-    found.update(entry.job for entry in last.entries if id(entry) not in now)
+    gone = [entry for at, entry in last.entries.items() if at not in here.entries]
+    new = [entry for at, entry in here.entries.items() if at not in last.entries]
+    found.update(entry.job for entry in (*gone, *new))
+    if _in_another_order(last.entries, here.entries):
+        found.update(entry.job for entry in here.entries.values())
+    waiting = set(last.blocked).symmetric_difference(here.blocked)
+    found.update(here.entries[at].job for at in waiting if at in here.entries)
     if told.cluster is not before.cluster:
         nodes = _other(before.cluster.nodes, told.cluster.nodes)
         found.update(
-            name for name, devices in here.touched.items() if any(node in nodes for node, _ in devices)
+            name for name, devices in last.touched.items() if any(node in nodes for node, _ in devices)
         )
-    new: Collection[str] = tuple(found)
+    return found
+
+
+def _in_another_order(before: Mapping[int, InFlight], now: Mapping[int, InFlight]) -> bool:
+    """Whether entries that there were and are do not follow each other as they did."""
+    stayed = filter(now.__contains__, before)
+    return any(map(ne, stayed, filter(before.__contains__, now)))
+
+
+def _touched(
+    before: Mapping[str, tuple[_Device, ...]], here: _Last, other: Collection[str]
+) -> dict[str, tuple[_Device, ...]]:
+    """Devices that jobs hold or are to hold, by name; for those not ``other``, as before."""
+    assert here.told is not None
+    touched = dict(before)
+    for name in other:
+        touched.pop(name, None)
+    for job in _named(here.told.jobs, other):
+        if job.running is not None:
+            touched[job.name] = _held(job)
+    for entry in here.entries.values():
+        if entry.job in other:
+            touched[entry.job] = touched.get(entry.job, ()) + _wanted(entry)
+    return touched
+
+
+def _with_neighbours(last: _Last, here: _Last, other: Collection[str]) -> Collection[str]:
+    """Names of the jobs for which it must be found out anew what is under way.
+
+    ``other``, and whoever holds or is to hold one of their devices, and so on: what counts of an action hangs
+    on nothing else.
+    """
+    found = set(other)
+    new: Collection[str] = other
     while new:
         devices = {
             device
@@ -153,11 +172,18 @@ def _anew(last: _Last, here: _Last) -> Collection[str]:
             for touched in (last.touched, here.touched)
             for device in touched.get(name, ())
         }
+        if not devices:
+            break
         new = [
             name for name, mine in here.touched.items() if name not in found and not devices.isdisjoint(mine)
         ]
         found.update(new)
     return found
+
+
+def _named(jobs: Sequence[Job], names: Collection[str]) -> list[Job]:
+    """Those of ``jobs`` that have one of ``names``."""
+    return list(compress(jobs, map(names.__contains__, map(_name, jobs))))
 
 
 def _other(before: Sequence[_Named], now: Sequence[_Named]) -> set[str]:
@@ -170,20 +196,26 @@ def _other(before: Sequence[_Named], now: Sequence[_Named]) -> set[str]:
     return (known.keys() ^ here.keys()) | {name for name, one in here.items() if known.get(name) is not one}
 
 
-def _settled(here: _Last, last: _Last, anew: Collection[str]) -> tuple[dict[int, _UnderWay], dict[str, Job]]:
-    """What is under way of the jobs ``anew``, by id of the entry; and those that are otherwise than told."""
+def _settled(here: _Last, last: _Last, anew: Collection[str]) -> _Last:
+    """``here`` with what is under way: of the jobs ``anew`` as it is found out, of others as in ``last``."""
     assert here.told is not None
-    jobs = {job.name: job for job in here.told.jobs if job.name in anew}
+    jobs = {job.name: job for job in _named(here.told.jobs, anew)}
     nodes = {node.name: node for node in here.told.cluster.nodes}
     running = [job for job in jobs.values() if job.running is not None]
     holders = _Holders(running, map(_devices, running))
-    made: dict[int, _UnderWay] = {}
-    after: dict[str, Job] = {}
-    for entry, blocked in zip(here.entries, here.blocked, strict=True):
+    made, after = dict(last.made), dict(last.after)
+    for at in last.entries.keys() - here.entries.keys():
+        made.pop(at, None)
+    for name in anew:
+        after.pop(name, None)
+    for at, entry in here.entries.items():
+        if entry.job not in anew:
+            continue  # it is as it was
+        known = made.pop(at, None)
         if entry.job not in jobs:
-            continue  # it is as it was, or there is none
+            continue
         job = jobs[entry.job]
-        each = made[id(entry)] = _made(last.made.get(id(entry)), job, entry, blocked=blocked)
+        each = made[at] = _made(known, job, entry, blocked=at in here.blocked)
         if each.after is None:
             continue
         if each.after.running is not job.running and not (
@@ -192,7 +224,7 @@ def _settled(here: _Last, last: _Last, anew: Collection[str]) -> tuple[dict[int,
             continue
         holders.move(job, each.devices)
         jobs[job.name] = after[job.name] = each.after
-    return made, after
+    return here._replace(made=made, after=after)
 
 
 def _made(known: _UnderWay | None, job: Job, entry: InFlight, *, blocked: bool) -> _UnderWay:
