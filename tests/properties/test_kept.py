@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 
 from gangplan.domain.cluster import Node, NodeHealth
 from gangplan.domain.job import Job
+from gangplan.domain.plan import Plan
 from gangplan.domain.round import Round
 from gangplan.kept import Kept, KeptRound
 from gangplan.model.instance.instance import build_instance
+from gangplan.model.packing.fill import keep_and_fill
+from gangplan.model.packing.order import PlanWriter, make_plan
 from gangplan.model.verifier import starts
 from gangplan.model.verifier.facts import round_facts
 from gangplan.testing.strategies import rounds
@@ -121,12 +124,21 @@ def different_somewhere(round_: Round, seed: int) -> list[str]:
     found: list[str] = []
     for here in _history(round_, seed):
         found += _differences(build_instance(here, kept.model), build_instance(here), "instance")
+        found += _differences(*_plans(here, kept.model), "plan")
         facts, anew = round_facts(here, kept.verifier), round_facts(here)
         found += _differences(facts, anew, "facts")
         with patch.object(starts, "FEW", 0):  # as where many jobs run
             for columns in (starts.single_columns, starts.present):
                 found += _differences(facts.once(columns), anew.once(columns), columns.__name__)
     return found
+
+
+def _plans(round_: Round, kept: Kept) -> tuple[Plan, Plan]:
+    """The plan that keeps and fills, with what was kept and made anew."""
+    instance = build_instance(round_)
+    assignment = keep_and_fill(instance)
+    known = PlanWriter(build_instance(round_, kept), kept)
+    return known.plan(assignment), make_plan(instance, assignment)
 
 
 @settings(max_examples=15)

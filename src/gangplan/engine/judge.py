@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gangplan.domain.plan import Action, Plan, Stage
 from gangplan.engine.budget import Budget
 from gangplan.engine.runner import Cancellation
+from gangplan.kept import Kept
 from gangplan.model.constraints import guarantee, tier
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment
@@ -102,6 +103,7 @@ class Judge:
         latest_seconds: time that the last one took.
         rejected: candidates that broke a rule.
         remarks: what else the caller should know, one sentence each.
+        kept: the model's own of an earlier round; None: nothing.
     """
 
     instance: Instance
@@ -118,10 +120,11 @@ class Judge:
     rejected: list[Rejection] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     on_better: Callable[[Judge, Candidate], None] | None = None
+    kept: Kept | None = None
     _writer: PlanWriter = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._writer = PlanWriter(self.instance)
+        self._writer = PlanWriter(self.instance, self.kept)
 
     @property
     def cancelled(self) -> bool:

@@ -88,7 +88,9 @@ def plan_round(
     with search_prices(instance, warm, budget, how.early, how.stretch) as searching:
         with budget.phase("facts"):
             facts = round_facts(ahead.round, None if kept is None else kept.verifier)
-        judge = Judge(instance, facts, budget, on_stage, cancellation)
+        judge = Judge(
+            instance, facts, budget, on_stage, cancellation, kept=None if kept is None else kept.model
+        )
         judge.note(ahead.remark, ahead.work)
 
         @cache

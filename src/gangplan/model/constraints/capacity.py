@@ -10,7 +10,7 @@ and what the running jobs that are not forced off hold now.
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,7 @@ RULES = (
 
 _SANE = 4096
 """No node has a device of such an index."""
+_BITS_IN_MEMORY = 4_096
 
 
 class Use:
@@ -172,13 +173,10 @@ def _held_twice(reading: Reading, touched: Container[str]) -> set[str]:
     odd: set[str] = set()
     if reading.starts is not None:
         bits, number = _listed(reading.starts.there)
-    known = reading.facts.once(_known_bits)
     for change in reading.changed.values():
         for (_, node), held in change.after.items():
             if held.devices and node in touched:
-                theirs = known.get(held.devices)
-                if theirs is None:
-                    theirs = known[held.devices] = _bits(held.devices)
+                theirs = _bits(held.devices)
                 if theirs < 0:
                     odd.add(node)
                 else:
@@ -209,16 +207,12 @@ def _listed(singles: Singles) -> tuple[dict[str, int], dict[str, int]]:
     return dict(zip(there, bits.tolist(), strict=True)), dict(zip(there, number.tolist(), strict=True))
 
 
+@lru_cache(_BITS_IN_MEMORY)
 def _bits(devices: frozenset[int]) -> int:
     """One bit for each device; -1 when an index is no sane one."""
     if not all(0 <= device < _SANE for device in devices):
         return -1
     return sum(1 << device for device in devices)
-
-
-def _known_bits(facts: RoundFacts) -> dict[frozenset[int], int]:
-    """Bits of devices, filled by :func:`_held_twice`."""
-    return {}
 
 
 def _pinned_together(facts: RoundFacts) -> dict[str, tuple[int, int]]:

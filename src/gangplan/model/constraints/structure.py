@@ -72,8 +72,8 @@ def violations(reading: Reading) -> list[Violation]:
     plain = (
         len(ids) == len(acting) == len(named)
         and "" not in ids
-        and all(name in reading.changes for name in named)
-        and not any(action.kind is ActionKind.RESERVE for action in reading.plan.actions)
+        and acting <= reading.facts.once(_names)
+        and ActionKind.RESERVE not in {action.kind for action in reading.plan.actions}
     )
     found += _actions(reading) if plain else _one_by_one(reading)
     found += [
@@ -82,6 +82,10 @@ def violations(reading: Reading) -> list[Violation]:
         if name not in acting or (not plain and reading.changes[name].action is None)
     ]
     return found
+
+
+def _names(facts: RoundFacts) -> frozenset[str]:
+    return frozenset([job.name for job in facts.round.jobs])
 
 
 def _actions(reading: Reading) -> list[Violation]:

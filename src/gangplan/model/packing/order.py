@@ -10,6 +10,7 @@ import numpy as np
 
 from gangplan.domain.job import Job, TaskPlacement
 from gangplan.domain.plan import Action, ActionKind, Plan, Precondition
+from gangplan.kept import Kept
 from gangplan.model.instance.as_placed import narrowest_of, speed_at
 from gangplan.model.instance.instance import Instance
 from gangplan.model.packing.assignment import Assignment, Placed
@@ -34,10 +35,15 @@ class PlanWriter:
     """Writes the plans of one round.
 
     They differ little: an action that says the same as the last one for its job is that very action.
+
+    Args:
+        instance: the round as arrays.
+        kept: the model's own of an earlier round; the plans are the same without. None: nothing.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, kept: Kept | None = None) -> None:
         self._instance = instance
+        self._kept = kept
         self._placements = Placements(instance)
         self._last: dict[int, Action] = {}
         self._keeps: dict[int, Action] = {}
@@ -52,6 +58,9 @@ class PlanWriter:
         beneficiaries = _Beneficiaries(self._instance, kinds, after, waits)
         runs = _runs(self._instance, assignment.placed)
         actions: list[Action] = []
+        if self._kept is not None:
+            self._take_over(self._kept)
+            self._kept = None
         for kind in _ORDER:
             mine = sorted([j for j, one in kinds.items() if one is kind])
             if kind is ActionKind.KEEP:
@@ -101,6 +110,30 @@ class PlanWriter:
             if jobs[j].running is None:
                 kinds[j] = ActionKind.PLACE
         return kinds
+
+    def _take_over(self, kept: Kept) -> None:
+        """KEEPs of the round before, of jobs that are the same objects and run as they did.
+
+        A KEEP hangs on its job, which says where it runs, and on how it runs there: on the throughput and
+        domain of its nodes. Revisions are the caller's, and may be others all the time.
+        """
+        instance = self._instance
+        nodes, speeds = instance.nodes, instance.speeds
+        if self._revised:
+            return
+        mine = [
+            j
+            for j in self._placements.present
+            if instance.jobs[j].running is not None and j not in instance.forced
+        ]
+        beside = (speeds, nodes.index, nodes.type_of, nodes.domain_at, nodes.parts)
+        found = kept.together(
+            "keeps",
+            [instance.jobs[j] for j in mine],
+            lambda at: [self._keep(mine[i]) for i in at],
+            beside=beside,
+        )
+        self._keeps = dict(zip(mine, found, strict=True))
 
     def _keep(self, j: int) -> Action:
         """The one KEEP of job ``j``: nothing of it hangs on the rest of a plan."""

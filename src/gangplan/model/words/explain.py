@@ -313,10 +313,14 @@ def _beside_blocks(instance: Instance, assignment: Assignment) -> Occupancy:
 def not_attempted(instance: Instance, assignment: Assignment) -> tuple[Verdict, ...]:
     """The verdicts when no time is left to look for reasons."""
     message = "the time budget ran out before a reason was looked for"
+    runs = assignment.kept.union(assignment.placed)
+    kind = VerdictKind.NOT_ATTEMPTED
     return tuple(
-        Verdict(job=job.name, kind=VerdictKind.NOT_ATTEMPTED, code="BUDGET", message=message)
-        for j, job in enumerate(instance.jobs)
-        if j not in assignment.placed and j not in assignment.kept and j < instance.free_from
+        [
+            _verdict(job.name, kind, "BUDGET", message, "", "", None, None, None, None, (), ())
+            for j, job in enumerate(instance.jobs[: instance.free_from])
+            if j not in runs
+        ]
     )
 
 
