@@ -249,6 +249,44 @@ def test_buckets_begin_one_round_long_and_grow(end: float) -> None:
     assert (np.diff(buckets.seconds) >= -1e-6).all()
 
 
+def without_deadlines(round_: Round, power: float) -> Round:
+    jobs = tuple(replace(job, deadline=None) for job in round_.jobs)
+    return replace(round_, jobs=jobs, policy=replace(round_.policy, fairness_power=power), outlook=None)
+
+
+def earned(round_: Round) -> np.ndarray:
+    """What service earns, every job a class of its own, up to a factor."""
+    instance = build_instance(round_)
+    numbers = job_numbers(instance)
+    crowd = singly(instance, np.flatnonzero(numbers.planned).tolist())
+    buckets = build_buckets(round_.round_seconds, 20 * round_.round_seconds)
+    free = free_over_time(instance, numbers, buckets.edges[:-1])
+    objective = build_fluid(instance, numbers, crowd, buckets, free).program.objective
+    return objective / (float(np.abs(objective).max(initial=0.0)) or 1.0)
+
+
+@drawn
+@given(rounds(), st.integers(0, 2**32))
+def test_without_a_fairness_power_nobody_is_held_against_a_fair_share(round_: Round, seed: int) -> None:
+    """Whenever a job's fair self is done, its hour is worth as much."""
+    rng = random.Random(seed)
+    plain = without_deadlines(round_, 0.0)
+    jobs = tuple(replace(job, fair_finish_age=rng.uniform(1.0, 1e6)) for job in plain.jobs)
+    assert earned(replace(plain, jobs=jobs)) == pytest.approx(earned(plain), rel=1e-9, abs=1e-12)
+
+
+def test_with_a_fairness_power_of_one_it_is() -> None:
+    """Two jobs alike but in when their fair selves are done: whose would be sooner earns more."""
+    jobs = [
+        builders.job(name, work_left=600.0, fair_finish_age=age) for name, age in (("a", 1e3), ("b", 1e4))
+    ]
+    round_ = builders.round_of([builders.node("n", "H100", 1)], jobs, now=0.0, round_seconds=300.0)
+    soon, late = np.split(earned(without_deadlines(round_, 1.0)), 2)
+    assert (soon > late).all()
+    same, alike = np.split(earned(without_deadlines(round_, 0.0)), 2)
+    assert same == pytest.approx(alike)
+
+
 @drawn
 @given(rounds())
 def test_worths_are_within_their_spread_and_a_large_gang_that_never_ran_has_its_least(round_: Round) -> None:
