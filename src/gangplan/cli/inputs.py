@@ -55,7 +55,7 @@ def is_scenario(path: Path) -> bool:
     if path.suffix.lower() not in {".yaml", ".yml"}:
         return False
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
             for _, line in zip(range(_LINES_LOOKED_AT), file, strict=False):
                 if line.strip() and not line.lstrip().startswith("#"):
                     return line.startswith("gangplan:")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.cli.inputs import is_scenario
 from gangplan.domain.cluster import DeviceReporting, NodeHealth, Resources, TaintEffect
 from gangplan.domain.job import TaskPlacement, TaskSplit
 from gangplan.domain.round import Round
@@ -570,6 +571,15 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path):
     broken.write_bytes(b"gangplan: scenario/v1\ntitle: \xff\n")
     with pytest.raises(ScenarioError, match=r"broken\.yaml:2: is not UTF-8"):
         load(broken)
+
+
+def test_a_file_may_begin_with_the_mark_of_byte_order(tmp_path: Path):
+    text = "gangplan: scenario/v1\nnodes: [{name: a, gpus: 1, type: T}]\naccelerators: {T: 1}\n"
+    plain, marked = tmp_path / "plain.yaml", tmp_path / "marked.yaml"
+    plain.write_text(text, encoding="utf-8")
+    marked.write_text(text, encoding="utf-8-sig")
+    assert is_scenario(marked)
+    assert load(marked) == load(plain)
 
 
 def test_expand_checks_what_was_made_by_hand():

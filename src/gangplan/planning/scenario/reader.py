@@ -74,7 +74,7 @@ def load(path: str | Path) -> Scenario:
 
 
 def text_of(path: str | Path) -> str:
-    """The text of a file.
+    """The text of a file, without the mark of byte order that some editors begin it with.
 
     Raises:
         ScenarioError: it cannot be read, or is no text.
@@ -83,7 +83,7 @@ def text_of(path: str | Path) -> str:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ScenarioError([FieldViolation(str(path), f"is larger than {LARGEST_FILE // 2**20} MiB")])
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ScenarioError([FieldViolation(str(path), f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError as error:
