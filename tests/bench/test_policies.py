@@ -8,15 +8,19 @@ from pathlib import Path
 import pytest
 
 from gangplan.bench import suites
-from gangplan.bench.policies.measure import measure
+from gangplan.bench.policies.measure import measure, with_deadlines
 from gangplan.bench.policies.workloads import workload
 from gangplan.bench.published.measure import settings
 from gangplan.bench.report.sections import on_the_front
 from gangplan.bench.report.sections.policies import against_best, interval, section
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.bench.selection import Selection
+from gangplan.domain.job import DeadlineKind
 from gangplan.errors import InvalidInputError
 from gangplan.planning import policies
+from gangplan.planning.rounds.history import Arrival, History
+from gangplan.planning.rounds.loop import Settings, play
+from gangplan.testing import builders
 
 DATA = Path(os.environ.get("GANGPLAN_DATA", "none"))
 
@@ -52,6 +56,21 @@ def test_a_made_workload_is_the_same_again_and_its_seed_leaves_out_others() -> N
     assert (first.history.devices, len(first.history.arrivals)) == (16, 40)
     one, two = (measure(run(f"made/16/40/seed{s}", "fifo", s, drop=0.3)) for s in (1, 2))
     assert one["mean_jct_s"] != two["mean_jct_s"]
+
+
+@pytest.mark.parametrize("kind", list(DeadlineKind)[:2])
+def test_whose_deadline_is_lost_runs_all_the_same_where_deadlines_are_targets(kind: DeadlineKind) -> None:
+    """Two jobs of two rounds on one device, both due after two: one is lost, and given up if that is strict."""
+    jobs = [
+        builders.job(name, submit_time=0.0, deadline=600.0, deadline_kind=DeadlineKind.STRICT)
+        for name in "ab"
+    ]
+    template = builders.round_of([builders.node("n", "H", 1)], [], now=0.0, round_seconds=300.0)
+    history = History(template, tuple(Arrival(job, 600.0) for job in jobs))
+    policy = policies.make("gangplan-deadline", policies.How(pipeline="greedy"))
+    played = play(with_deadlines(history, kind), policy, Settings(most_rounds=50))
+    ended = sum(state.finished is not None for state in played.state.jobs.values())
+    assert ended == (2 if kind is DeadlineKind.TARGET else 1)
 
 
 @pytest.mark.parametrize("name", ["nowhere/1", "made", "made/none/3", "elasticflow/fig9"])

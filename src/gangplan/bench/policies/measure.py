@@ -3,8 +3,10 @@
 The instance is the workload's name (:mod:`gangplan.bench.policies.workloads`) and the seed, ``who`` the
 policy. ``options`` may set ``told`` (``exact``, ``noisy``, ``predicted``, ``unknown``: decision 15),
 ``noise``, ``rounds`` after which it ends, ``drop`` (share of the jobs that the seed leaves out, so that seeds
-differ), ``steps`` of gangplan's own policies (``full`` or ``greedy``) and ``replan_s``, how late they may see
-what changes by the clock alone (:attr:`~gangplan.planning.policies.How.replan_seconds`); their rows say it.
+differ), ``deadlines`` (what a deadline means to all policies, as ``TARGET``: whose deadline is lost runs all
+the same, where the trace has it given up), ``steps`` of gangplan's own policies (``full`` or ``greedy``) and
+``replan_s``, how late they may see what changes by the clock alone
+(:attr:`~gangplan.planning.policies.How.replan_seconds`); their rows say it.
 ``decision_s`` is process time.
 """
 
@@ -21,6 +23,7 @@ from gangplan.bench import machine
 from gangplan.bench.histories import telling_of
 from gangplan.bench.policies.workloads import workload
 from gangplan.bench.runs import Row, Run, Status
+from gangplan.domain.job import DeadlineKind
 from gangplan.domain.plan import Plan, RoundResult
 from gangplan.domain.round import Round
 from gangplan.errors import BrokenPlanError
@@ -77,6 +80,8 @@ def measure(run: Run) -> Row:
     name, _, _ = run.instance.rpartition("/seed")
     found = workload(name, Path(run.source))
     history = _some(found.history, float(run.options.get("drop", 0.0)), run.seed)
+    if "deadlines" in run.options:
+        history = with_deadlines(history, DeadlineKind(run.options["deadlines"]))
     how = policies.How(
         pipeline="full" if run.options.get("steps") == "full" else "greedy",
         seed=run.seed,
@@ -139,6 +144,17 @@ def figures(metrics: Metrics) -> dict[str, Any]:
         "jain": metrics.jain,
         "fragmentation": metrics.fragmentation,
     }
+
+
+def with_deadlines(history: History, kind: DeadlineKind) -> History:
+    """The history with deadlines of that kind, which is not ``SOFT``: nobody knows a decay."""
+    arrivals = tuple(
+        arrival
+        if arrival.job.deadline is None
+        else replace(arrival, job=replace(arrival.job, deadline_kind=kind))
+        for arrival in history.arrivals
+    )
+    return replace(history, arrivals=arrivals)
 
 
 def _some(history: History, drop: float, seed: int) -> History:
