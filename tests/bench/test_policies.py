@@ -60,7 +60,7 @@ def test_a_made_workload_is_the_same_again_and_its_seed_leaves_out_others() -> N
 
 @pytest.mark.parametrize("kind", list(DeadlineKind)[:2])
 def test_whose_deadline_is_lost_runs_all_the_same_where_deadlines_are_targets(kind: DeadlineKind) -> None:
-    """Two jobs of two rounds on one device, both due after two: one is lost, and given up if that is strict."""
+    """Two jobs of two rounds on one device, both due after two: one is lost, and given up if strict."""
     jobs = [
         builders.job(name, submit_time=0.0, deadline=600.0, deadline_kind=DeadlineKind.STRICT)
         for name in "ab"
