@@ -55,7 +55,7 @@ class Kept:
             make: computes it.
         """
         last = self._once.get(name)
-        if last is not None and _same(last[0], beside):
+        if last is not None and same(last[0], beside):
             found: R = last[1]
             return found
         made = make()
@@ -68,6 +68,13 @@ class Kept:
         if last is not None and equal(last[1], made):
             found: R = last[1]
             return found
+        self._once[name] = (), made
+        return made
+
+    def after(self, name: str, follow: Callable[[R | None], R]) -> R:
+        """``follow(last)``, with what it gave here the last time; None: there was no last time."""
+        last = self._once.get(name)
+        made = follow(None if last is None else last[1])
         self._once[name] = (), made
         return made
 
@@ -127,7 +134,7 @@ class Kept:
     def _of(self, name: str, beside: tuple[object, ...]) -> _Each:
         """What a computation left, if all that its results hang on is the same."""
         last = self._each.get(name)
-        return last if last is not None and _same(last.beside, beside) else _Each(beside, {}, (), [])
+        return last if last is not None and same(last.beside, beside) else _Each(beside, {}, (), [])
 
 
 def _found(last: _Each, things: Sequence[Any]) -> tuple[list[Any], list[int]]:
@@ -165,7 +172,8 @@ def _with(results: list[R], new: Sequence[int], made: Sequence[R]) -> list[R]:
     return results
 
 
-def _same(before: Sequence[object], after: Sequence[object]) -> bool:
+def same(before: Sequence[object], after: Sequence[object]) -> bool:
+    """Whether all inputs of a computation are the same: the same objects, or equal numbers or texts."""
     if len(before) != len(after):
         return False
     return all(

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangplan.columns import Columns
 from gangplan.domain.job import Running, TaskPlacement
 from gangplan.domain.plan import Claim, Plan, VerdictKind
 from gangplan.domain.round import Round
@@ -200,7 +201,7 @@ def test_jobs_that_run_are_told_why_there(round_):
 def test_shares_sum_to_what_there_is_and_are_the_models_own(round_):
     found = fair_shares(round_)
     instance = build_instance(round_)
-    base = base_weights(round_, instance.jobs)
+    base = base_weights(round_, Columns(instance.jobs))
     waits = np.array(
         [job.running is None and job.name in instance.gated for job in instance.jobs], dtype=bool
     )

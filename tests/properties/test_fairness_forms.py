@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gangplan.columns import Columns
 from gangplan.domain.job import Job
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.quantiles import Quantiles
@@ -114,11 +115,11 @@ def models(round_: Round) -> tuple[list[str], Weights]:
     for each in round_.cluster.nodes:
         type_ = speeds.type_index[each.accelerator_type or ""]
         fleet[type_] = fleet.get(type_, 0) + each.usable_device_count
-    base = base_weights(round_, jobs)
+    base = base_weights(round_, Columns(jobs))
     fair_rate = np.array([facts.jobs[one.name].isolated for one in jobs])
     reference = np.array([facts.jobs[one.name].reference for one in jobs])
     entitlement = Entitlement(round_, jobs, base, speeds, fleet)
-    standings = build_standings(round_, jobs, fair_rate, reference, entitlement)
+    standings = build_standings(round_, Columns(jobs), fair_rate, reference, entitlement)
     return [one.name for one in jobs], build_weights(round_.policy, base, standings)
 
 

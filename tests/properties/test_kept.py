@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -13,9 +13,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangplan.columns import columns_of
 from gangplan.domain.cluster import Node, NodeHealth
-from gangplan.domain.job import Job
+from gangplan.domain.job import OPEN, DeadlineKind, Gate, Job
 from gangplan.domain.plan import Plan
+from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
 from gangplan.kept import Kept, KeptRound
 from gangplan.model.instance.instance import build_instance
@@ -35,6 +37,30 @@ _JOB_EDITS: list[Callable[[Job, random.Random], Job]] = [
         else dataclasses.replace(job, running=dataclasses.replace(job.running, stopping=True))
     ),
     lambda job, _: dataclasses.replace(job, component=dataclasses.replace(job.component)),
+    lambda job, rng: dataclasses.replace(job, priority=rng.choice([0, 1, 2])),
+    lambda job, _: dataclasses.replace(job, queue=None),
+    lambda job, rng: dataclasses.replace(job, submit_time=rng.choice([None, 0.0, 50.0])),
+    lambda job, rng: dataclasses.replace(job, deadline=rng.choice([None, 1_000.0, 1e9])),
+    lambda job, rng: dataclasses.replace(job, deadline_kind=rng.choice(list(DeadlineKind))),
+    lambda job, rng: dataclasses.replace(job, gate=rng.choice([OPEN, Gate(held=True), Gate(not_before=1e6)])),
+    lambda job, rng: dataclasses.replace(job, disrupted_at=rng.choice([(), (0.0,)])),
+    lambda job, rng: dataclasses.replace(job, checkpoint_seconds=rng.choice([0.0, 30.0])),
+    lambda job, rng: dataclasses.replace(
+        job, capabilities=dataclasses.replace(job.capabilities, movable=rng.random() < 0.5)
+    ),
+    lambda job, rng: (
+        job
+        if job.running is None
+        else dataclasses.replace(
+            job, running=dataclasses.replace(job.running, started_at=rng.choice([None, 0.0, 100.0]))
+        )
+    ),
+]
+_POLICY_EDITS: list[Callable[[Policy, random.Random], Policy]] = [
+    lambda policy, rng: dataclasses.replace(policy, priority_weights={1: rng.choice([1.0, 4.0])}),
+    lambda policy, rng: dataclasses.replace(policy, fairness_power=rng.choice([0.0, 1.0, 2.0])),
+    lambda policy, rng: dataclasses.replace(policy, minimum_run_seconds=rng.choice([0.0, 1e7])),
+    lambda policy, rng: dataclasses.replace(policy, fairness_quantile=rng.choice([0.5, 0.9])),
 ]
 _NODE_EDITS: list[Callable[[Node, random.Random], Node]] = [
     lambda node, _: dataclasses.replace(node, health=NodeHealth.UNHEALTHY),
@@ -57,6 +83,9 @@ def _edited(round_: Round, first: Round, rng: random.Random) -> Round:
                 del jobs[name]
             else:
                 jobs[name] = edit(jobs[name], rng)
+                if rng.random() < 0.2:  # a job like it arrives, before it or after it
+                    new = f"{rng.choice(['0', 'z'])}{name}"
+                    jobs[new] = dataclasses.replace(jobs[name], name=new, running=None)
         if first.jobs and rng.random() < 0.5:
             back = rng.choice(first.jobs)
             jobs[back.name] = back
@@ -71,7 +100,13 @@ def _edited(round_: Round, first: Round, rng: random.Random) -> Round:
         cluster = dataclasses.replace(round_.cluster, nodes=tuple(nodes.values()))
     else:
         cluster = round_.cluster
-    return dataclasses.replace(round_, now=now, jobs=tuple(jobs.values()), cluster=cluster)
+    policy = round_.policy
+    if rng.random() < 0.2:
+        policy = rng.choice(_POLICY_EDITS)(policy, rng)
+    listed = list(jobs.values())
+    if rng.random() < 0.2:
+        rng.shuffle(listed)
+    return dataclasses.replace(round_, now=now, jobs=tuple(listed), cluster=cluster, policy=policy)
 
 
 def _history(round_: Round, seed: int) -> Iterator[Round]:
@@ -191,3 +226,35 @@ def test_other_numbers_beside_make_all_results_anew() -> None:
     assert kept.once("sum", (1, 3.0), lambda: "other") == "other"
     assert kept.once("sum", ([1],), lambda: "a list") == "a list"
     assert kept.once("sum", ([1],), lambda: "another list") == "another list"
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.booleans())), max_size=6), st.data())
+def test_columns_are_what_would_be_read_anew(
+    histories: list[list[tuple[int, bool]]], data: st.DataObject
+) -> None:
+    """Whatever things come, go, change places, or are others with the same number."""
+    known = {n: [float(n)] for n in range(6)}
+    kept = Kept()
+    for history in histories:
+        things = [list(known[n]) if other else known[n] for n, other in history]
+        for n, other in history:
+            if other and data.draw(st.booleans()):
+                known[n] = [data.draw(st.sampled_from([float(n), -1.0]))]
+        columns = columns_of(kept, "things", things)
+        for beside in data.draw(st.lists(st.sampled_from([1.0, 2.0]), max_size=2)):
+            found = columns.of("first", lambda some, by=beside: np.array([by * t[0] for t in some]), beside)
+            assert found.tolist() == [beside * thing[0] for thing in things]
+
+
+def test_only_other_things_are_read_again() -> None:
+    read: list[float] = []
+
+    def first(some: Sequence[list[float]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        read.extend(thing[0] for thing in some)
+        return np.array([thing[0] for thing in some])
+
+    one, two, three, twin = [1.0], [2.0], [3.0], [1.0]
+    kept = Kept()
+    for things in ([one, two], [one, two], [two, one, three], [twin, one], []):
+        assert columns_of(kept, "name", things).of("first", first).tolist() == [thing[0] for thing in things]
+    assert read == [1.0, 2.0, 3.0, 1.0]

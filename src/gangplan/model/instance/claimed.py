@@ -8,7 +8,7 @@ takes such a job for one that runs there and may not be disturbed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -29,6 +29,7 @@ def claimed(
     round_: Round,
     kept: Places,
     held: Spots,
+    queue: IntArray,
     closed: Collection[str],
     speeds: Speeds,
     empty: Nodes,
@@ -40,7 +41,8 @@ def claimed(
     Args:
         round_: the round.
         kept: what the jobs that may stay hold.
-        held: the same as arrays, in the round's order.
+        held: the same as arrays.
+        queue: shape (jobs,), position of the queue that each job counts in; -1: none.
         closed: names of jobs that may not start.
         speeds: throughput of any group anywhere.
         empty: the nodes while nobody holds anything.
@@ -59,8 +61,7 @@ def claimed(
         if placement.node in where
         for device in placement.devices
     }
-    staying = [job for job in round_.jobs if job.name in kept]
-    room = _Room(nodes, empty.capacity - nodes.held, pinned, limits, _held(staying, held, nodes, limits))
+    room = _Room(nodes, empty.capacity - nodes.held, pinned, limits, _held(held, queue, nodes, limits))
     found: dict[str, tuple[TaskPlacement, ...]] = {}
     for claim in sorted(round_.claims, key=_turn):
         job = jobs.get(claim.job)
@@ -82,12 +83,12 @@ _Held = dict[str, dict[str, int]]
 """Thousandths of devices by queue, with those below it, and accelerator type."""
 
 
-def _held(jobs: Sequence[Job], spots: Spots, nodes: Nodes, limits: Limits) -> _Held:
-    """What ``jobs``, in the order of ``spots``, hold under every queue."""
+def _held(spots: Spots, queue_of: IntArray, nodes: Nodes, limits: Limits) -> _Held:
+    """What the jobs of ``spots`` hold under every queue; ``queue_of`` has the queue of any job."""
     types = sorted({str(node.accelerator_type) for node in nodes.nodes})
     number = {name: t for t, name in enumerate(types)}
     type_of = np.array([number[str(node.accelerator_type)] for node in nodes.nodes], dtype=np.int64)
-    queue = np.array(limits.of_all(jobs), dtype=np.int64)[spots.owner]
+    queue = queue_of[spots.jobs[spots.owner]]
     milli = spots.amounts[:, 0] * WHOLE_DEVICE // nodes.parts
     some = (queue >= 0) & (milli > 0)
     table = np.zeros((len(limits.names), len(types)), dtype=np.int64)

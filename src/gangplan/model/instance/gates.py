@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
+import numpy as np
+
+from gangplan.columns import Columns
 from gangplan.domain.job import OPEN, Capabilities, Job
+from gangplan.domain.policy import Policy
 from gangplan.domain.round import Round
+from gangplan.model.program import BoolArray
 
 HOUR = 3_600.0
 _NOTHING = Capabilities(pausable=False, movable=False, resizable=False)
@@ -80,44 +86,52 @@ def stoppable_from(job: Job, round_: Round) -> float:
 
 
 def as_they_may(
-    jobs: Sequence[Job],
+    jobs: Columns[Job],
     round_: Round,
     closed: frozenset[str],
-    claimed: Collection[str],
+    claimed: Collection[int],
     frozen: Collection[str] = (),
-) -> tuple[Job, ...]:
-    """The jobs as :func:`_as_it_may` has them; nothing is done to who waits without a claim.
+) -> dict[int, Job]:
+    """By index: the jobs of which less may be done now than they could do, as :func:`_as_it_may` has them.
 
-    Those ``frozen`` may stop, but are neither moved nor resized.
+    They run, or have a claim, by index: then they take its place, and are not moved from there either. Those
+    ``frozen`` may stop, but are neither moved nor resized.
     """
-    found = list(jobs)
     stay = closed.union(frozen)
-    for j, job in enumerate(jobs):
-        if (job.running is not None and _may_be_bound(job, round_, stay)) or job.name in claimed:
-            found[j] = _as_it_may(job, round_, stay, claimed)
-    return tuple(found)
+    policy = round_.policy
+    bound = jobs.of("may be bound", lambda some: _may_be_bound(some, policy), policy)
+    looked = set(np.flatnonzero(bound).tolist()).union(claimed)
+    if stay:
+        looked.update(j for j in np.flatnonzero(jobs.has("running")).tolist() if jobs.things[j].name in stay)
+    found = {}
+    for j in sorted(looked):
+        job = jobs.things[j]
+        may = replace(job, capabilities=_NOTHING) if j in claimed else _as_it_may(job, round_, stay)
+        if may is not job:
+            found[j] = may
+    return found
 
 
-def _may_be_bound(job: Job, round_: Round, closed: Collection[str]) -> bool:
-    """Whether it takes a closer look to tell that a running job may be disturbed; for most it does not."""
-    running, policy = job.running, round_.policy
+def _may_be_bound(jobs: Sequence[Job], policy: Policy) -> BoolArray:
+    """Whether it takes a closer look to tell that each may be disturbed, if it runs; for most it does not."""
     limit = policy.disruption_limit_per_job_hour
-    return running is not None and (
-        running.next_safe_point is not None
-        or running.minimum_run_until is not None
-        or bool(policy.minimum_run_seconds)
-        or (limit is not None and (not limit or bool(job.disrupted_at)))
-        or job.name in closed
-    )
+    found = [
+        running is not None
+        and (
+            running.next_safe_point is not None
+            or running.minimum_run_until is not None
+            or bool(policy.minimum_run_seconds)
+        )
+        for running in map(attrgetter("running"), jobs)
+    ]
+    if limit is not None:
+        for j, job in enumerate(jobs):
+            found[j] |= job.running is not None and (not limit or bool(job.disrupted_at))
+    return np.array(found, dtype=np.bool_)
 
 
-def _as_it_may(job: Job, round_: Round, closed: frozenset[str], claimed: Collection[str]) -> Job:
-    """The job with what may be done to it now: nothing while it is left alone, no start behind its gate.
-
-    One that has a claim takes its place, and is not moved from there either.
-    """
-    if job.name in claimed:
-        return replace(job, capabilities=_NOTHING)
+def _as_it_may(job: Job, round_: Round, closed: frozenset[str]) -> Job:
+    """The job with what may be done to it now: nothing while it is left alone, no start behind its gate."""
     if job.running is None:
         return job
     if left_alone_until(job, round_) is not None:

@@ -9,27 +9,28 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter, eq
 from typing import NamedTuple
 
 import numpy as np
 
+from gangplan.columns import Columns, columns_of
 from gangplan.domain.job import Job, TaskGroup, TaskPlacement
 from gangplan.domain.plan import ForcedReason
 from gangplan.domain.round import Round
 from gangplan.garbage import collector_held_off
 from gangplan.kept import Kept
-from gangplan.model.instance.as_placed import AsPlaced, as_placed, stay_placed
+from gangplan.model.instance.as_placed import as_placed, stay_placed
 from gangplan.model.instance.claimed import claimed
-from gangplan.model.instance.columns import column
 from gangplan.model.instance.entitlement import Entitlement
 from gangplan.model.instance.gates import as_they_may, gated
 from gangplan.model.instance.guarantees import Guarantees, Holders, build_guarantees
 from gangplan.model.instance.keeps import Keeps, flatten_keeps
 from gangplan.model.instance.kinds import build_kinds
 from gangplan.model.instance.limits import Limits, build_limits
+from gangplan.model.instance.members import Members, alike_in_policy, members
 from gangplan.model.instance.options import Block, Option, Site
 from gangplan.model.instance.present import present
 from gangplan.model.instance.pricing import Pricing
@@ -49,12 +50,12 @@ from gangplan.model.instance.sites import (
 )
 from gangplan.model.instance.spots import build_spots
 from gangplan.model.instance.standing import build_standings
-from gangplan.model.instance.start_share import start_share
 from gangplan.model.instance.throughput import Speeds, build_speeds
-from gangplan.model.instance.tiers import tier_of, tier_weights
-from gangplan.model.instance.weights import Weights, base_weights, build_weights
+from gangplan.model.instance.tiers import tier_weights
+from gangplan.model.instance.weights import base_weights, build_weights
 from gangplan.model.program import BoolArray, FloatArray, IntArray
 
+_PAUSABLE, _MOVABLE, _RESIZABLE = range(3)
 SPLIT_COLUMNS = 192
 """Pools whose rows are not exact are split into their nodes while that adds at most so many columns, and"""
 SMALL_PROGRAMME = 1_500
@@ -208,6 +209,7 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     asked = round_
     round_, now, rooms = promised(round_, present(round_, kept), closed, speeds)
     ordered = sorted(round_.jobs, key=attrgetter("name"))
+    fields = columns_of(kept, "jobs", ordered)
     components = tuple(map(attrgetter("component"), ordered))
     kinds = kept.once("kinds", components, lambda: build_kinds(components))
     parts = kinds.parts
@@ -217,14 +219,15 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     spots = build_spots(staying, now.kept, job_index, kinds, empty, kept)
     nodes = hold(empty, spots.node, spots.amounts)
     limits = build_limits(round_, now.kept, nodes, rooms.limits)
-    claims = claimed(round_, now.kept, spots, closed, speeds, empty, nodes, limits)
-    holding = {**now.kept, **claims}
+    queue_of_job = limits.of_all(fields)
+    claims = claimed(round_, now.kept, spots, queue_of_job, closed, speeds, empty, nodes, limits)
     if claims:
         nodes = hold_too(nodes, [job for job in round_.jobs if job.name in claims], claims)
-    jobs = as_they_may(ordered, round_, closed, claims, rooms.frozen)
-    placements = {job_index[name]: p for name, p in holding.items()}
+    bound = as_they_may(fields, round_, closed, {job_index[name] for name in claims}, rooms.frozen)
+    jobs = tuple(bound.get(j, job) for j, job in enumerate(ordered)) if bound else tuple(ordered)
+    placements = {job_index[name]: p for name, p in {**now.kept, **claims}.items()}
 
-    base = base_weights(round_, jobs)
+    base = base_weights(round_, fields)
     waits = np.zeros(len(jobs), dtype=np.bool_)
     waits[[job_index[name] for name in closed if jobs[job_index[name]].running is None]] = True
     contending = float(base[~waits].sum())
@@ -234,23 +237,33 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
     shapes = build_shapes(kinds, speeds, site, shares, fleet, kept)
     entitlement = Entitlement(round_, jobs, np.where(waits, 0.0, base), speeds, fleet)
     fair_rate = np.where(waits, 0.0, shapes.fair_rate)
-    standings = build_standings(round_, jobs, fair_rate, shapes.reference, entitlement)
+    standings = build_standings(round_, fields, fair_rate, shapes.reference, entitlement)
     weights = build_weights(round_.policy, base, standings)
 
-    members = _members(round_, jobs, shapes, weights, closed, placements, limits)
-    classes, entries, count = _classes(jobs, members, shapes, placements, limits, closed)
+    held = np.zeros(len(jobs), dtype=np.bool_)
+    held[list(placements)] = True
+    alone = held | fields.has("running")
+    waiting = np.flatnonzero(~alone)
+    alike = alike_in_policy(round_, fields, waiting, closed, limits)
+    own = (shapes.shape_of_job, *weights.keys())
+    together = members(fields, alone, [*alike, *(values[waiting] for values in own)])
+    first = together.first
+    may = _may(fields, bound)[first]
+    kept_class, queue = held[first], queue_of_job[first]
+    must_run = kept_class & ~may[:, _PAUSABLE]
+    entries, count = _entries(jobs, first, shapes, placements, kept_class, may, closed)
+    classes = _classes(together, count, queue, kept_class, must_run)
     option_class = np.repeat(np.arange(len(classes)), count)
     placed = stay_placed(staying, spots, shapes, speeds, nodes, kept)
     stays = dict(zip(spots.jobs.tolist(), placed, strict=True))
-    now_placed = {}
-    kept_class = column(classes, "kept").astype(np.bool_)
-    first = np.array([alike[0] for alike in members], dtype=np.int64)
     where = np.flatnonzero(kept_class)
-    for c, j in zip(where.tolist(), first[where].tolist(), strict=True):
-        now_placed[c] = stays.get(j) or as_placed(jobs[j], placements[j], speeds, nodes)
+    now_placed = {
+        c: stays.get(j) or as_placed(jobs[j], placements[j], speeds, nodes)
+        for c, j in zip(where.tolist(), first[where].tolist(), strict=True)
+    }
     option = shapes.option[entries]
     devices = np.array([o.devices for o in shapes.options], dtype=np.int64)[option]
-    pricing = Pricing(round_, jobs, first.tolist(), speeds, now_placed, weights, nodes, kinds)
+    pricing = Pricing(round_, fields, first, speeds, now_placed, weights, nodes, kinds)
     gain, keep_gain, offset = pricing.gains(shapes, entries, option_class, option)
 
     blocks = sort_blocks({d.block for o in shapes.options for d in o.demands})
@@ -261,15 +274,13 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         lambda: build_pools(nodes, kinds.labels, np.zeros(len(nodes.nodes), dtype=np.bool_)),
     )
     fits = block_pools(blocks, pools, nodes, kinds.groups)
-    rooted = _rooted(jobs, classes, now_placed)
+    rooted = [
+        now_placed[c].use for c in np.flatnonzero(kept_class & ~may[:, _MOVABLE] & (count > 0)).tolist()
+    ]
     split = _split_nodes(nodes, blocks, pools, fits, shapes.options, len(option), rooted)
     if split.any():
         pools = build_pools(nodes, kinds.labels, split)
         fits = block_pools(blocks, pools, nodes, kinds.groups)
-    size = np.array(list(map(len, members)), dtype=np.int64)
-    class_of_job = np.zeros(len(jobs), dtype=np.int64)
-    class_of_job[list(itertools.chain.from_iterable(members))] = np.repeat(np.arange(len(classes)), size)
-    queue = column(classes, "queue").astype(np.int64)
     keeps = flatten_keeps(now_placed, len(classes), nodes.type_of, len(speeds.type_names))
     stayers = np.fromiter(now_placed, dtype=np.int64, count=len(now_placed))
     keep_use: list[Mapping[int, Vector]] = [_NOTHING] * len(classes)
@@ -288,9 +299,9 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         classes=classes,
         first=first,
         queue=queue,
-        must_run=np.array(list(map(attrgetter("must_run"), classes)), dtype=np.bool_),
-        class_of_job=class_of_job,
-        members=size,
+        must_run=must_run,
+        class_of_job=together.class_of_job,
+        members=together.size,
         kept=kept_class,
         distinct=shapes.options,
         option=option,
@@ -313,12 +324,12 @@ def _build_instance(round_: Round, kept: Kept) -> Instance:
         guarantees=build_guarantees(
             limits,
             parts,
-            size,
+            together.size,
             queue,
             Holders(stayers, keeps.devices[stayers, -1]),
             Holders(option_class, devices),
         ),
-        tiers=tier_weights(round_.policy, [jobs[j] for j in first.tolist()]),
+        tiers=tier_weights(round_.policy, jobs, first),
         fair_rate=fair_rate,
     )
 
@@ -350,115 +361,66 @@ def _fleet(nodes: Nodes) -> dict[int, int]:
     return dict(enumerate(found.tolist()))
 
 
-def _members(
-    round_: Round,
+def _may(jobs: Columns[Job], bound: Mapping[int, Job]) -> BoolArray:
+    """Whether each job may be paused, moved and resized, shape (jobs, 3); those ``bound`` as they are now."""
+    found = jobs.of("capabilities", _capabilities)
+    if bound:
+        found = found.copy()
+        found[list(bound)] = _capabilities(list(bound.values()))
+    return found
+
+
+def _capabilities(jobs: Sequence[Job]) -> BoolArray:
+    fields = attrgetter("pausable", "movable", "resizable")
+    return np.array(list(map(fields, map(attrgetter("capabilities"), jobs))), dtype=np.bool_).reshape(-1, 3)
+
+
+def _entries(
     jobs: Sequence[Job],
-    shapes: ShapeTable,
-    weights: Weights,
-    closed: Collection[str],
-    placements: Collection[int],
-    limits: Limits,
-) -> list[list[int]]:
-    """Jobs by class: running jobs alone, alike waiting jobs together, by submit time and name."""
-    running = map(attrgetter("running"), jobs)
-    waiting = [j for j, now in enumerate(running) if now is None and j not in placements]
-    grouped: defaultdict[object, list[int]] = defaultdict(list)
-    for j, common in zip(
-        waiting, _alike(round_, jobs, waiting, shapes, weights, closed, limits), strict=True
-    ):
-        grouped[common].append(j)
-    by_first: list[list[int]] = [[j] for j in range(len(jobs))]
-    for j in waiting:
-        by_first[j] = []
-    for members in grouped.values():
-        by_first[members[0]] = members
-        if len(members) > 1:
-            members.sort(key=lambda j: (_submitted(jobs[j]), jobs[j].name))
-    return list(filter(None, by_first))
-
-
-def _alike(
-    round_: Round,
-    jobs: Sequence[Job],
-    waiting: Sequence[int],
-    shapes: ShapeTable,
-    weights: Weights,
-    closed: Collection[str],
-    limits: Limits,
-) -> Iterator[tuple[object, ...]]:
-    """For each of the jobs ``waiting`` what it has in common with those of its class."""
-    outlook, tiers = round_.outlook, tier_of(round_.policy)
-    who = [jobs[j] for j in waiting]
-    columns: list[Iterable[object]] = [
-        shapes.shape_of_job[waiting].tolist(),
-        map(attrgetter("queue"), who),
-        *[values[waiting].tolist() for values in weights.keys()],  # noqa: SIM118  (no mapping)
-    ]
-    deadlines = list(map(attrgetter("deadline"), who))
-    if deadlines.count(None) < len(deadlines):
-        left = zip(map(attrgetter("work_left"), who), map(attrgetter("left_quantiles"), who), strict=True)
-        columns += [
-            deadlines,
-            map(id, map(attrgetter("deadline_kind"), who)),
-            map(attrgetter("deadline_decay_seconds"), who),
-            [None if due is None else work for due, work in zip(deadlines, left, strict=True)],
-        ]
-    if closed:
-        columns.append([job.gate if job.name in closed else None for job in who])
-    if limits.keeps_room:
-        columns.append(limits.of_all(who))
-    if outlook is not None:
-        columns.append([(outlook.need(job.name), outlook.worth(job.name)) for job in who])
-    if tiers:
-        columns.append([(tiers.get(job.priority), job.weight) for job in who])
-    if any(map(attrgetter("interactive"), who)):
-        now = round_.now
-        columns.append([one.interactive and (start_share(one, now), one.name in closed) for one in who])
-    return zip(*columns, strict=True)
-
-
-def _submitted(job: Job) -> float:
-    return float("inf") if job.submit_time is None else job.submit_time
-
-
-def _classes(
-    jobs: Sequence[Job],
-    members: Sequence[Sequence[int]],
+    first: IntArray,
     shapes: ShapeTable,
     placements: Mapping[int, tuple[TaskPlacement, ...]],
-    limits: Limits,
+    kept: BoolArray,
+    may: BoolArray,
     closed: Collection[str],
-) -> tuple[tuple[JobClass, ...], IntArray, IntArray]:
-    """The classes, and the shape table's entries that are their options; none for who may not start.
+) -> tuple[IntArray, IntArray]:
+    """The shape table's entries that are the options of every class, and how many each has.
 
-    And how many options each has.
+    Args:
+        jobs: all.
+        first: shape (classes,), a job of each.
+        shapes: of all jobs.
+        placements: by job index: where who may stay is.
+        kept: shape (classes,), who may stay.
+        may: shape (classes, 3), whether they may be paused, moved and resized.
+        closed: names of jobs that may not start, which have no options.
     """
-    first_job = [alike[0] for alike in members]
-    who = list(map(jobs.__getitem__, first_job))
-    shape = shapes.shape_of_job[np.array(first_job, dtype=np.int64)]
-    first, count = shapes.start[shape], shapes.start[shape + 1] - shapes.start[shape]
+    shape = shapes.shape_of_job[first]
+    begin, count = shapes.start[shape], shapes.start[shape + 1] - shapes.start[shape]
     bound: dict[int, IntArray] = {}
-    kept = [j in placements for j in first_job]
-    must_run = [False] * len(kept)
-    for c in itertools.compress(itertools.count(), kept):
-        may = who[c].capabilities
-        must_run[c] = not may.pausable
-        if not (may.movable and may.resizable):
-            mine = np.arange(first[c], first[c] + count[c])
-            bound[c] = _movable(who[c], placements[first_job[c]], shapes, mine)
+    for c in np.flatnonzero(kept & ~(may[:, _MOVABLE] & may[:, _RESIZABLE])).tolist():
+        mine, j = np.arange(begin[c], begin[c] + count[c]), int(first[c])
+        bound[c] = _movable(jobs[j], placements[j], shapes, mine)
     if closed:
-        for c in [c for c, job in enumerate(who) if job.name in closed and c not in bound]:
+        for c in [c for c, j in enumerate(first.tolist()) if jobs[j].name in closed and c not in bound]:
             bound[c] = np.zeros(0, dtype=np.int64)
     for c, mine in bound.items():
         count[c] = len(mine)
     stop = np.cumsum(count)
-    entries = np.repeat(first - (stop - count), count) + np.arange(int(count.sum()))
+    entries = np.repeat(begin - (stop - count), count) + np.arange(int(count.sum()))
     for c, mine in bound.items():
         entries[stop[c] - len(mine) : stop[c]] = mine
-    stays = (np.array(must_run, dtype=np.bool_) & (count == 0)).tolist()
-    begin, end = (stop - count).tolist(), stop.tolist()
-    of = (map(tuple, members), begin, end, limits.of_all(who), kept, stays, must_run)
-    return tuple(map(JobClass._make, zip(*of, strict=True))), entries, count
+    return entries, count
+
+
+def _classes(
+    together: Members, count: IntArray, queue: IntArray, kept: BoolArray, must_run: BoolArray
+) -> tuple[JobClass, ...]:
+    """The classes, each with ``count`` options."""
+    stop = np.cumsum(count)
+    arrays = (stop - count, stop, queue, kept, must_run & (count == 0), must_run)
+    of = zip(together.tuples(), *[array.tolist() for array in arrays], strict=True)
+    return tuple(map(JobClass._make, of))
 
 
 def _movable(
@@ -502,7 +464,8 @@ def _split_nodes(
     split while they are small. The nodes of a job that may be resized but not moved must be told apart, too
     (decision 18): its next nodes are those it has, or some of them.
 
-    ``coarse`` are the pools with no node split, and ``fits`` the copies of each block on one node of them.
+    ``coarse`` are the pools with no node split, ``fits`` the copies of each block on one node of them, and
+    ``rooted`` the nodes of every job that may be resized but not moved.
     """
     node_scope = nodes.domain_at.shape[1] - 1
     spread = {d.block for option in distinct if node_scope in option.apart for d in option.demands}
@@ -518,25 +481,13 @@ def _split_nodes(
         split[coarse.members[p]] = True
     columns = (fits > 0).sum(axis=0)
     spent = 0
-    for held in rooted:
+    for held in sorted(rooted, key=len):
         mine = [n for n in held if coarse.pool_of[n] >= 0 and not split[n]]
         spent += sum(int(columns[coarse.pool_of[n]]) for n in mine if coarse.size[coarse.pool_of[n]] > 1)
         if spent > most:
             break
         split[mine] = True
     return split
-
-
-def _rooted(
-    jobs: Sequence[Job], classes: Sequence[JobClass], now_placed: Mapping[int, AsPlaced]
-) -> list[Collection[int]]:
-    """Nodes of every job that may be resized but not moved, few first; ``now_placed`` is in order."""
-    held: list[Collection[int]] = []
-    for c, placed in now_placed.items():
-        one = classes[c]
-        if one.start < one.stop and not jobs[one.jobs[0]].capabilities.movable:
-            held.append(placed.use.keys())
-    return sorted(held, key=len)
 
 
 def _countable_pools(

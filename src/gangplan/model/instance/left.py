@@ -6,13 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gangplan.columns import Columns
 from gangplan.domain.job import Job
 from gangplan.model.instance.columns import column
 from gangplan.model.program import FloatArray
 
 
-def all_left(jobs: Sequence[Job], probability: float) -> FloatArray:
-    """:func:`counted_left` of many jobs, shape (jobs,); NaN where nobody knows."""
+def all_left(jobs: Columns[Job], probability: float) -> FloatArray:
+    """:func:`counted_left` of all jobs, shape (jobs,); NaN where nobody knows."""
+    return jobs.of(f"left at {probability}", lambda some: _all_left(some, probability))
+
+
+def _all_left(jobs: Sequence[Job], probability: float) -> FloatArray:
     found = column(jobs, "work_left")
     for j in np.flatnonzero(np.isnan(found)).tolist():
         predicted = counted_left(jobs[j], probability)

@@ -14,11 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+import numpy as np
+
+from gangplan.columns import Columns
 from gangplan.domain.job import WHOLE_DEVICE, Job, TaskPlacement
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.model.instance.promised_room import PromisedRoom, chain
 from gangplan.model.instance.sites import Nodes
+from gangplan.model.program import IntArray
 
 HEADROOM = "\0headroom"
 """Stands for all jobs that are not interactive; no queue of a caller is named so."""
@@ -54,13 +58,21 @@ class Limits:
             return self._index[HEADROOM if job.queue is None else _TWIN + job.queue]
         return -1 if job.queue is None else self._index[job.queue]
 
-    def of_all(self, jobs: Sequence[Job]) -> list[int]:
-        """:meth:`of` of many jobs."""
+    def of_all(self, jobs: Columns[Job]) -> IntArray:
+        """:meth:`of` of all jobs, shape (jobs,)."""
         if HEADROOM in self._index or self._apart:
-            return [self.of(job) for job in jobs]
-        known: dict[str | None, int] = {None: -1}
-        known.update(self._index)
-        return [known[queue] for queue in map(attrgetter("queue"), jobs)]
+            return np.array([self.of(job) for job in jobs.things], dtype=np.int64)
+        return self.queue_of(jobs)
+
+    def queue_of(self, jobs: Columns[Job]) -> IntArray:
+        """Position of the queue that each job names, shape (jobs,); -1: none."""
+
+        def read(some: Sequence[Job]) -> IntArray:
+            known: dict[str | None, int] = {None: -1}
+            known.update(self._index)
+            return np.array([known[queue] for queue in map(attrgetter("queue"), some)], dtype=np.int64)
+
+        return jobs.of("queue", read, *self.names)
 
     def chain(self, job: Job) -> tuple[str, ...]:
         """Names of the queues that a job counts under."""
@@ -116,8 +128,8 @@ def _set_apart(
         by_type = {} if room.kind is None else {room.kind: room.limit}
         queues[name] = Queue(name, None, room.limit if room.kind is None else None, by_type)
         chains[name] = (name,)
-    found = {}
-    for job in round_.jobs:
+    found: dict[str, str] = {}
+    for job in round_.jobs if rooms else ():
         mine = [_room(room) for room in rooms if job.name in room.members]
         if mine and job.queue is not None:
             own = _TWIN + job.queue if HEADROOM in queues and job.interactive is None else job.queue

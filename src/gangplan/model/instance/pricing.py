@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 
 import numpy as np
 
+from gangplan.columns import Columns
 from gangplan.domain.job import Job
 from gangplan.domain.round import Round
 from gangplan.model.instance.as_placed import AsPlaced
 from gangplan.model.instance.deadlines import Deadlines
 from gangplan.model.instance.kinds import Kinds
+from gangplan.model.instance.left import all_left
 from gangplan.model.instance.shapes import ShapeTable
 from gangplan.model.instance.sites import Nodes
 from gangplan.model.instance.start_share import start_share
@@ -25,13 +26,13 @@ from gangplan.model.terms import terms
 
 
 class Pricing:
-    """Values of options, of staying and of not running; ``first`` names a job of every class."""
+    """Values of options, of staying and of not running; ``first`` has a job of every class."""
 
     def __init__(
         self,
         round_: Round,
-        jobs: Sequence[Job],
-        first: Sequence[int],
+        jobs: Columns[Job],
+        first: IntArray,
         speeds: Speeds,
         now_placed: Mapping[int, AsPlaced],
         weights: Weights,
@@ -43,43 +44,43 @@ class Pricing:
         catalogue = sorted(round_.accelerators, key=lambda entry: entry.name)
         self._prices = [entry.price_micros_per_hour or 0 for entry in catalogue]
         self._nodes = nodes
-        mine = [jobs[j] for j in first]
         self._placed = now_placed
         self._kept = np.array(sorted(now_placed), dtype=np.int64)
-        self._runs = np.array([mine[c].running is not None for c in self._kept.tolist()], dtype=np.bool_)
-        self._first = np.array(first, dtype=np.int64)
+        self._first = first
+        running = jobs.has("running")[first]
+        self._runs = running[self._kept]
         sizes = [size(component, round_.policy.reference_host) for component in kinds.components]
-        self._size = np.array(sizes, dtype=np.float64)[kinds.of_job[self._first]]
+        self._size = np.array(sizes, dtype=np.float64)[kinds.of_job[first]]
         self._weights = weights
         outlook = round_.outlook
-        self._need, self._target_worth = np.zeros(len(mine)), np.ones(len(mine))
+        self._need, self._target_worth = np.zeros(len(first)), np.ones(len(first))
         if outlook is not None:
-            self._need[:] = [outlook.need(job.name) for job in mine]
-            self._target_worth[:] = [outlook.worth(job.name) for job in mine]
+            names = [jobs.things[j].name for j in first.tolist()]
+            self._need[:] = list(map(outlook.need, names))
+            self._target_worth[:] = list(map(outlook.worth, names))
         self._stranded = np.zeros(len(jobs))
         if self._policy.fragmentation_weight and nodes.parts > 1:
-            self._stranded = stranded(jobs)
-        self._start_share = np.zeros(len(mine))
-        for c in [c for c, one in enumerate(map(attrgetter("interactive"), mine)) if one is not None]:
-            self._start_share[c] = start_share(mine[c], round_.now)
-        self._deadlines = Deadlines(round_, mine, speeds)
+            self._stranded = stranded(jobs.things)
+        self._start_share = np.zeros(len(first))
+        for c in np.flatnonzero(jobs.has("interactive")[first]).tolist():
+            self._start_share[c] = start_share(jobs.things[first[c]], round_.now)
+        self._deadlines = Deadlines(round_, jobs, first, speeds)
+        restart = jobs.numbers("restart_seconds")[first]
+        self._restarting = np.where(running, restart, 0.0)
         self._restart = np.zeros(len(first))
-        self._restarting = np.zeros(len(first))
-        running = [c for c, now in enumerate(map(attrgetter("running"), mine)) if now]
-        self._restarting[running] = [mine[c].restart_seconds for c in running]
         self._lost = np.zeros(len(first))
         self._held = np.zeros(len(first))
         self._horizon = np.full(len(first), round_.round_seconds)
         kept, places = self._kept, [now_placed[c] for c in self._kept.tolist()]
-        who = [mine[c] for c in kept.tolist()]
-        if who:
-            held = np.array([float(placed.devices) for placed in places])
-            self._restart[kept] = [job.restart_seconds for job in who]
-            self._lost[kept] = lost_seconds(who, round_)
+        if len(kept):
+            held = np.array([placed.devices for placed in places], dtype=np.float64)
+            self._restart[kept] = restart[kept]
+            self._lost[kept] = lost_seconds(jobs, round_)[first[kept]]
             held = np.where(held > 0.0, held, self._size[kept])
             self._held[kept] = np.where(self._deadlines.doomed[kept], 0.0, held)
+            left = all_left(jobs, round_.policy.fairness_quantile)
             self._horizon[kept] = horizon_seconds(
-                who, round_, np.array([placed.throughput for placed in places])
+                left[first[kept]], round_, np.array([placed.throughput for placed in places])
             )
 
     def gains(

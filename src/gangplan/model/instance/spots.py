@@ -68,7 +68,8 @@ def build_spots(
     )
     index = np.array([where[job.name] for job in jobs], dtype=np.int64)
     owner = np.repeat(np.arange(len(found)), np.fromiter(map(len, found), dtype=np.int64, count=len(found)))
-    flat = np.array(list(itertools.chain.from_iterable(found)), dtype=np.int64).reshape(-1, 3)
+    numbers = itertools.chain.from_iterable(itertools.chain.from_iterable(found))
+    flat = np.fromiter(numbers, dtype=np.int64, count=3 * len(owner)).reshape(-1, 3)
     group, node, tasks = flat[:, 0], flat[:, 1], flat[:, 2]
     sizes = [len(component.task_groups) for component in kinds.components]
     first = np.cumsum([0, *sizes])

@@ -12,6 +12,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from gangplan.columns import Columns
 from gangplan.domain.job import OPEN, Job
 from gangplan.domain.quantiles import Quantiles
 from gangplan.domain.round import Round
@@ -101,7 +102,7 @@ class Standings:
 
 
 def build_standings(
-    round_: Round, jobs: Sequence[Job], fair_rate: FloatArray, reference: FloatArray, entitlement: Entitlement
+    round_: Round, jobs: Columns[Job], fair_rate: FloatArray, reference: FloatArray, entitlement: Entitlement
 ) -> Standings:
     """The standings of all jobs.
 
@@ -115,9 +116,9 @@ def build_standings(
     length = round_.round_seconds
     age = _ages(jobs, round_.now)
     left = all_left(jobs, round_.policy.fairness_quantile)
-    done, progress = column(jobs, "work_done"), column(jobs, "fair_progress")
-    frozen = column(jobs, "fair_finish_age")
-    received = column(jobs, "service_received_device_seconds")
+    done, progress = jobs.numbers("work_done"), jobs.numbers("fair_progress")
+    frozen = jobs.numbers("fair_finish_age")
+    received = jobs.numbers("service_received_device_seconds")
     unknown = np.isnan(left)
     alive = ~np.isnan(age) & ~unknown & (fair_rate > 0.0)
     rate = np.where(alive, fair_rate, 1.0)
@@ -145,11 +146,17 @@ def build_standings(
     )
 
 
-def _ages(jobs: Sequence[Job], now: float) -> FloatArray:
+def _ages(jobs: Columns[Job], now: float) -> FloatArray:
     """Seconds in which each job could have run, shape (jobs,); NaN where unknown."""
+    counted = jobs.of("counted from", _counted_from)
+    return np.maximum(0.0, now - counted[:, 0] - counted[:, 1])
+
+
+def _counted_from(jobs: Sequence[Job]) -> FloatArray:
+    """From when on each job could have run, and seconds after that in which it was held; shape (jobs, 2)."""
     since = column(jobs, "submit_time")
     held = np.zeros(len(jobs))
     for j, gate in [(j, gate) for j, gate in enumerate(map(attrgetter("gate"), jobs)) if gate is not OPEN]:
         since[j] = max(since[j], gate.not_before or since[j])
         held[j] = gate.held_seconds
-    return np.maximum(0.0, now - since - held)
+    return np.stack([since, held], axis=1)

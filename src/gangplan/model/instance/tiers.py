@@ -8,7 +8,7 @@ import numpy as np
 
 from gangplan.domain.job import Job
 from gangplan.domain.policy import Policy
-from gangplan.model.program import FloatArray
+from gangplan.model.program import FloatArray, IntArray
 
 
 def tier_of(policy: Policy) -> dict[int, int]:
@@ -20,12 +20,12 @@ def tier_of(policy: Policy) -> dict[int, int]:
     return found
 
 
-def tier_weights(policy: Policy, first: Sequence[Job]) -> FloatArray:
+def tier_weights(policy: Policy, jobs: Sequence[Job], first: IntArray) -> FloatArray:
     """Shape (tiers, classes): a member's own weight in its tier, 0 elsewhere; ``first`` has one of each."""
     tiers = tier_of(policy)
     found = np.zeros((len(policy.tiers), len(first)), dtype=np.float64)
-    for c, job in enumerate(first if tiers else ()):
-        tier = tiers.get(job.priority)
+    for c, j in enumerate(first.tolist() if tiers else ()):
+        tier = tiers.get(jobs[j].priority)
         if tier is not None:
-            found[tier, c] = job.weight
+            found[tier, c] = jobs[j].weight
     return found

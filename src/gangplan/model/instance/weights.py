@@ -8,6 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from gangplan.columns import Columns
 from gangplan.domain.job import Job
 from gangplan.domain.policy import FairnessForm, Policy
 from gangplan.domain.round import Round
@@ -17,10 +18,15 @@ from gangplan.model.instance.standing import Standings
 from gangplan.model.program import FloatArray, IntArray
 
 
-def base_weights(round_: Round, jobs: Sequence[Job]) -> FloatArray:
+def base_weights(round_: Round, jobs: Columns[Job]) -> FloatArray:
     """Base weights, shape (jobs,): the job's own weight times its priority's."""
+    policy = round_.policy
+    return jobs.of("base weight", lambda some: _base_weights(policy, some), policy)
+
+
+def _base_weights(policy: Policy, jobs: Sequence[Job]) -> FloatArray:
     priorities = list(map(attrgetter("priority"), jobs))
-    given = round_.policy.priority_weights
+    given = policy.priority_weights
     by_priority = {priority: given.get(priority, 1.0) for priority in set(priorities)}
     by_class = [by_priority[priority] for priority in priorities]
     return column(jobs, "weight") * np.array(by_class, dtype=np.float64)

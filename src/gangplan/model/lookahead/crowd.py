@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gangplan.columns import Columns
 from gangplan.domain.job import Job
 from gangplan.model.instance.instance import Instance
 from gangplan.model.instance.left import counted_left
@@ -135,7 +136,8 @@ def job_numbers(instance: Instance) -> JobNumbers:
         fair_finish=np.clip(finish, length, 1e9),
         base=base / (float(np.median(base)) or 1.0) if count else base,
         size=np.array([size(job.component, round_.policy.reference_host) for job in jobs]),
-        lost=lost_seconds(jobs, round_) + np.array([j.restart_seconds if j.running else 0.0 for j in jobs]),
+        lost=lost_seconds(Columns(jobs), round_)
+        + np.array([j.restart_seconds if j.running else 0.0 for j in jobs]),
         deadline=np.array([math.inf if j.deadline is None else j.deadline - round_.now for j in jobs]),
     )
 
