@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gangplan.domain.job import WHOLE_DEVICE, DeadlineKind, Job
+from gangplan.domain.policy import Policy
 from gangplan.model.verifier.claims import Claim
 from gangplan.model.verifier.facts import RoundFacts, job_size
-from gangplan.model.verifier.left import left_at
+from gangplan.model.verifier.left import all_left
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_SOFT, _STRICT = 1, 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,22 +70,20 @@ class JobColumns:
 def job_columns(facts: RoundFacts) -> JobColumns:
     """The columns of the jobs of a round; ask for them by ``facts.once(job_columns)``."""
     round_, weighing = facts.round, facts.weighing
-    jobs, policy = round_.jobs, round_.policy
-    size = np.array([_size_of_one(job) or job_size(job, policy) for job in jobs], dtype=np.float64)
+    jobs, policy, columns = round_.jobs, round_.policy, facts.columns
+    size = columns.of("size", lambda some: _sizes(some, policy), policy)
     distinct, which = np.unique(size, return_inverse=True)
     powers = np.array([one**policy.size_exponent for one in distinct.tolist()], dtype=np.float64)
-    due = [i for i, job in enumerate(jobs) if job.deadline is not None]
-    time_left, left, decay = np.full(len(jobs), np.nan), np.full(len(jobs), np.nan), np.ones(len(jobs))
-    time_left[due] = [_time_left(jobs[i], round_.now) for i in due]
-    left[due] = [_left(jobs[i], policy.deadline_quantile) for i in due]
-    decay[due] = [jobs[i].deadline_decay_seconds for i in due]
-    kinds = [job.deadline_kind for job in jobs]
+    time_left = columns.numbers("deadline") - round_.now
+    due = ~np.isnan(time_left)
+    kind = columns.of("deadline kind", _deadline_kinds)
     outlook = round_.outlook
     need = need_worth = np.zeros(len(jobs))
     if outlook is not None:
         need = np.array([outlook.need(job.name) for job in jobs], dtype=np.float64)
         need_worth = np.array([outlook.worth(job.name) for job in jobs], dtype=np.float64)
-    levels = [job.component.preferred_level for job in jobs]
+    ranks = facts.rank
+    levels = tuple(sorted(ranks, key=lambda level: ranks[level]))
     return JobColumns(
         index={job.name: i for i, job in enumerate(jobs)},
         jobs=jobs,
@@ -93,18 +93,33 @@ def job_columns(facts: RoundFacts) -> JobColumns:
         weight=np.array(weighing.weights, dtype=np.float64),
         claims=weighing.claims,
         time_left=time_left,
-        left=left,
-        soft=np.array([kind is DeadlineKind.SOFT for kind in kinds], dtype=np.bool_),
-        decay=decay,
-        strict=np.array([kind is DeadlineKind.STRICT for kind in kinds], dtype=np.bool_)
-        & np.array([job.work_left is not None for job in jobs], dtype=np.bool_)
-        & ~np.isnan(time_left),
-        restart=np.array([job.restart_seconds for job in jobs], dtype=np.float64),
-        preferred=np.array([-1 if level is None else facts.rank[level] for level in levels], dtype=np.int64),
-        interactive=np.array([job.interactive is not None for job in jobs], dtype=np.bool_),
+        left=np.where(due, all_left(columns, policy.deadline_quantile), np.nan),
+        soft=kind == _SOFT,
+        decay=np.where(due, columns.numbers("deadline_decay_seconds"), 1.0),
+        strict=(kind == _STRICT) & columns.has("work_left") & due,
+        restart=columns.numbers("restart_seconds"),
+        preferred=columns.of("preferred", lambda some: _preferred(some, ranks), *levels),
+        interactive=columns.has("interactive"),
         need=need,
         need_worth=need_worth,
     )
+
+
+def _sizes(jobs: Sequence[Job], policy: Policy) -> Floats:
+    return np.array([_size_of_one(job) or job_size(job, policy) for job in jobs], dtype=np.float64)
+
+
+def _deadline_kinds(jobs: Sequence[Job]) -> Ints:
+    soft, strict = DeadlineKind.SOFT, DeadlineKind.STRICT
+    kinds = [job.deadline_kind for job in jobs]
+    return np.array(
+        [_SOFT if one is soft else _STRICT if one is strict else 0 for one in kinds], dtype=np.int64
+    )
+
+
+def _preferred(jobs: Sequence[Job], ranks: Mapping[str, int]) -> Ints:
+    levels = [job.component.preferred_level for job in jobs]
+    return np.array([-1 if level is None else ranks[level] for level in levels], dtype=np.int64)
 
 
 def _size_of_one(job: Job) -> float:
@@ -113,12 +128,3 @@ def _size_of_one(job: Job) -> float:
     if len(groups) > 1 or groups[0].device_share is not None:
         return 0.0
     return groups[0].count * groups[0].devices_per_task * WHOLE_DEVICE / WHOLE_DEVICE
-
-
-def _time_left(job: Job, now: float) -> float:
-    return np.nan if job.deadline is None else job.deadline - now
-
-
-def _left(job: Job, probability: float) -> float:
-    left = left_at(job, probability)
-    return np.nan if left is None else left

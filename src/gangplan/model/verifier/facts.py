@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gangplan.columns import Columns, columns_of
 from gangplan.domain.cluster import Node
 from gangplan.domain.job import WHOLE_DEVICE, DeadlineKind, Job
 from gangplan.domain.outlook import Reservation
@@ -22,16 +26,17 @@ from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.kept import Kept
 from gangplan.model.verifier.by_job import ByJob
-from gangplan.model.verifier.claims import Claim, claims, median
+from gangplan.model.verifier.claims import Claim, claims
 from gangplan.model.verifier.fairness import finish_time_fairness, isolated_throughputs
 from gangplan.model.verifier.forced import forced_reasons
 from gangplan.model.verifier.gates import closed_gates, run_limits
-from gangplan.model.verifier.left import left_at
+from gangplan.model.verifier.left import all_left, left_at
 from gangplan.model.verifier.owed import Owed
 from gangplan.model.verifier.promised import Due, promises_in_force, stops
 from gangplan.model.verifier.standing import standing
 from gangplan.model.verifier.throughput import Throughput
 
+Floats = NDArray[np.float64]
 _Result = TypeVar("_Result")
 _GROUPS_A_JOB, _GROUPS = 4, 10_000
 """Task groups whose figures are known by identity: so many for each job, and so many more."""
@@ -136,6 +141,7 @@ class RoundFacts:
         gates: jobs that may not start, and by which rule.
         jobs: constants by job name; each is put together when it is first asked for.
         weighing: what each job weighs.
+        columns: what is read of every job, in the round's order.
         promises: promises in force, by job name.
         due: those of them whose jobs start in this round.
         kept: the verifier's own of an earlier round, for what is computed when it is asked for.
@@ -150,6 +156,7 @@ class RoundFacts:
     gates: Mapping[str, str]
     jobs: Mapping[str, JobFacts]
     weighing: Weighing
+    columns: Columns[Job]
     promises: Mapping[str, Reservation] = field(default_factory=dict)
     due: tuple[Due, ...] = ()
     kept: Kept = field(default_factory=Kept, repr=False)
@@ -197,13 +204,9 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
     throughput.forget(_GROUPS_A_JOB * len(round_.jobs) + _GROUPS)
     policy = round_.policy
 
-    weighed = kept.each(
-        "base",
-        round_.jobs,
-        lambda job: job.weight * policy.priority_weights.get(job.priority, 1.0),
-        beside=(policy,),
-    )
-    bases = dict(zip([job.name for job in round_.jobs], weighed, strict=True))
+    columns = columns_of(kept, "jobs", round_.jobs)
+    weighed = columns.of("base", lambda some: _bases(some, policy), policy)
+    index = {job.name: i for i, job in enumerate(round_.jobs)}
     gates = {**run_limits(round_, throughput), **closed_gates(round_)}
     promises = promises_in_force(round_)
     dues: list[Due] = []
@@ -215,21 +218,26 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
     absent: frozenset[str] = frozenset()
     if gates:
         absent = frozenset(job.name for job in round_.jobs if job.running is None and job.name in gates)
-    rhos, isolated = _fairness(round_, bases, capacity, throughput, absent, kept)
-    base_median = median(bases.values())
-    plain = _plain_weights(round_, bases, rhos)
+    rho, alone = _fairness(round_, columns, weighed, capacity, throughput, absent, kept)
+    base_median = _median(weighed)
+    plain = _plain_weights(round_, columns, weighed, rho)
+    base_of, rho_of, isolated_of = weighed.tolist(), rho.tolist(), alone.tolist()
+    weight_of: list[float] = [] if plain is None else plain.tolist()
     worth = {}
     if plain is None:
+        bases = dict(zip(index, base_of, strict=True))
+        rhos, isolated = (dict(zip(index, values, strict=True)) for values in (rho_of, isolated_of))
         owed = Owed(round_, bases, capacity, throughput, absent)
         accruing = {name: 0.0 if name in absent else x for name, x in isolated.items()}
         references = {job.name: _reference(job, throughput) for job in round_.jobs}
         worth = _claims(round_, owed, bases, rhos, accruing, references)
+        weight_of = [worth[name].weight for name in index]
 
     idle_horizon = max(round_.round_seconds, round_.horizon_seconds)
-    by_name = {job.name: job for job in round_.jobs}
 
     def constants(name: str) -> JobFacts:
-        job = by_name[name]
+        i = index[name]
+        job = round_.jobs[i]
         size = job_size(job, policy)
         relative = present = held = lost = 0.0
         horizon = idle_horizon
@@ -242,11 +250,11 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
             size,
             size**policy.size_exponent,
             _reference(job, throughput),
-            isolated[name],
-            rhos[name],
-            bases[name],
-            bases[name] / base_median,
-            worth[name].weight if plain is None else plain[name],
+            isolated_of[i],
+            rho_of[i],
+            base_of[i],
+            base_of[i] / base_median,
+            weight_of[i],
             relative,
             present,
             held,
@@ -257,17 +265,37 @@ def round_facts(round_: Round, kept: Kept | None = None) -> RoundFacts:
             doomed,
         )
 
-    jobs = FactsByJob(by_name, constants)
+    jobs = FactsByJob(index, constants)
     ranks = {scope: rank for rank, scope in enumerate(topology.scopes)}
     weighing = Weighing(
-        list(bases.values()),
-        base_median,
-        [worth[name].weight for name in bases] if plain is None else list(plain.values()),
-        None if plain is not None else [worth[name] for name in bases],
+        base_of, base_median, weight_of, None if plain is not None else [worth[name] for name in index]
     )
     return RoundFacts(
-        round_, nodes, domains, ranks, throughput, forced, gates, jobs, weighing, promises, tuple(dues), kept
+        round_,
+        nodes,
+        domains,
+        ranks,
+        throughput,
+        forced,
+        gates,
+        jobs,
+        weighing,
+        columns,
+        promises,
+        tuple(dues),
+        kept,
     )
+
+
+def _bases(jobs: Sequence[Job], policy: Policy) -> Floats:
+    """Each job's weight times that of its priority class."""
+    weights = policy.priority_weights
+    return np.array([job.weight * weights.get(job.priority, 1.0) for job in jobs], dtype=np.float64)
+
+
+def _median(values: Floats) -> float:
+    """As :func:`~gangplan.model.verifier.claims.median`."""
+    return (float(np.median(values)) if len(values) else 1.0) or 1.0
 
 
 def _cluster(
@@ -319,51 +347,51 @@ def usable_by_type(round_: Round) -> dict[str, int]:
 
 def _fairness(
     round_: Round,
-    bases: Mapping[str, float],
+    columns: Columns[Job],
+    bases: Floats,
     capacity: Mapping[str, int],
     throughput: Throughput,
     absent: Collection[str],
     kept: Kept,
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Clipped rho and x_iso of every job; one that may not start does not contend, and its rho is 1."""
+) -> tuple[Floats, Floats]:
+    """Clipped rho and x_iso, shape (jobs,) each; who may not start does not contend, and has a rho of 1."""
     components = [job.component for job in round_.jobs]
-    counted = [base for name, base in bases.items() if name not in absent] if absent else bases.values()
-    contending = math.fsum(counted)
-    alone = isolated_throughputs(components, list(bases.values()), contending, capacity, throughput, kept)
-    isolated = dict(zip(bases, alone, strict=True))
-    probability = round_.policy.fairness_quantile
-    jobs = [job for job in round_.jobs if job.name not in absent] if absent else round_.jobs
-    left = [left_at(job, probability) if job.work_left is None else job.work_left for job in jobs]
-    found = finish_time_fairness(
-        jobs,
-        left,
-        [isolated[job.name] for job in jobs] if absent else alone,
-        round_.now,
-        round_.round_seconds,
-    )
-    rhos = dict.fromkeys(isolated, 1.0) if absent else {}
-    rhos.update(zip([job.name for job in jobs] if absent else bases, found, strict=True))
-    return rhos, isolated
+    here = np.ones(len(bases), dtype=np.bool_)
+    if absent:
+        here = np.array([job.name not in absent for job in round_.jobs], dtype=np.bool_)
+    contending = math.fsum(bases[here].tolist())
+    alone = isolated_throughputs(components, bases, contending, capacity, throughput, kept)
+    left = all_left(columns, round_.policy.fairness_quantile)
+    rho = finish_time_fairness(columns, left, np.where(here, alone, 0.0), round_.now, round_.round_seconds)
+    return rho, alone
 
 
-def _plain_weights(
-    round_: Round, bases: Mapping[str, float], rhos: Mapping[str, float]
-) -> dict[str, float] | None:
+def _plain_weights(round_: Round, columns: Columns[Job], bases: Floats, rho: Floats) -> Floats | None:
     """W where rho alone decides it, ``base * rho ** p`` over its median; None where more does."""
     policy = round_.policy
     if (
         policy.fairness_forms != {FairnessForm.WEIGHTS: 1.0}
         or any(queue.service_received is not None for queue in round_.queues)
-        or any(
-            job.left_quantiles is None and job.service_received_device_seconds is not None
-            for job in [job for job in round_.jobs if job.work_left is None]
-        )
+        or columns.of("known by service", _known_by_service).any()
     ):
         return None
     power = policy.fairness_power
-    unfair = [base * rho**power for base, rho in zip(bases.values(), rhos.values(), strict=True)]
-    middle = median(unfair)
-    return dict(zip(bases, [value / middle for value in unfair], strict=True))
+    ratios = rho if power == 1.0 else np.array([one**power for one in rho.tolist()], dtype=np.float64)
+    unfair = bases * ratios
+    return unfair / _median(unfair)
+
+
+def _known_by_service(jobs: Sequence[Job]) -> NDArray[np.bool_]:
+    """Whether each job's work left is neither known nor predicted, but what it has received is known."""
+    return np.array(
+        [
+            job.work_left is None
+            and job.left_quantiles is None
+            and job.service_received_device_seconds is not None
+            for job in jobs
+        ],
+        dtype=np.bool_,
+    )
 
 
 def _claims(

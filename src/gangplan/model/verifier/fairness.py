@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from gangplan.columns import Columns
 from gangplan.domain.job import WHOLE_DEVICE, Component, Job, TaskGroup
 from gangplan.domain.topology import CLUSTER, NODE
 from gangplan.kept import Kept
@@ -24,12 +25,12 @@ RHO_MIN, RHO_MAX = 0.25, 8.0
 
 def isolated_throughputs(
     components: Sequence[Component],
-    bases: Sequence[float],
+    bases: NDArray[np.float64],
     contending: float,
     capacity: Mapping[str, int],
     throughput: Throughput,
     kept: Kept,
-) -> list[float]:
+) -> NDArray[np.float64]:
     """x_iso of every job: the best throughput that a fair share gives, work units/s (decision 11).
 
     The maximum over all options (a type and an allowed count per device group, packed) of throughput
@@ -38,14 +39,13 @@ def isolated_throughputs(
 
     Args:
         components: what runs, by job.
-        bases: base weight of each job.
+        bases: shape (jobs,), base weight of each.
         contending: N, the sum of the base weights of the jobs that contend.
         capacity: C, usable devices by type; the fair share of a job of base weight w is C w / N.
         throughput: lookup.
         kept: of an earlier round.
     """
-    given = np.array(bases, dtype=np.float64)
-    shares = given / contending if contending else np.zeros(len(given))
+    shares = bases / contending if contending else np.zeros(len(bases))
     found = np.zeros(len(components))
     alone, groups, others = kept.once("device groups", tuple(components), lambda: _device_groups(components))
     for i, with_devices in others:
@@ -54,7 +54,7 @@ def isolated_throughputs(
     for packed in kept.once("packed", (throughput, groups), lambda: throughput.packed(groups)):
         its = alone[packed.rows]
         found[its] = _isolated_alone(groups[packed.rows[0]], packed, shares[its], capacity)
-    return found.tolist()
+    return found
 
 
 def _device_groups(
@@ -121,12 +121,12 @@ def _isolated_alone(
 
 
 def finish_time_fairness(
-    jobs: Sequence[Job],
-    left: Sequence[float | None],
-    isolated: Sequence[float],
+    jobs: Columns[Job],
+    left: NDArray[np.float64],
+    isolated: NDArray[np.float64],
     now: float,
     round_seconds: float,
-) -> list[float]:
+) -> NDArray[np.float64]:
     """Rho of every job if this round does not serve it, clipped (Themis, NSDI 2020, 3.1; decision 11).
 
     ``rho = (age + f) / (A + isolated_left / x_iso)`` with ``f = D + work_left / r`` and
@@ -135,22 +135,18 @@ def finish_time_fairness(
 
     Args:
         jobs: the jobs.
-        left: work left of each, as it counts; None: unknown.
-        isolated: x_iso of each, work units/s.
+        left: shape (jobs,), work left of each, as it counts; NaN: unknown.
+        isolated: shape (jobs,), x_iso of each, work units/s; 0 for who does not contend.
         now: seconds since the epoch.
         round_seconds: D.
     """
     found = np.ones(len(jobs))
-    work_left = np.array(left, dtype=np.float64)  # None: NaN
-    x_iso = np.array(isolated, dtype=np.float64)
-    submitted = np.array([job.submit_time for job in jobs], dtype=np.float64)
-    which = np.flatnonzero(~np.isnan(work_left) & (x_iso > 0) & ~np.isnan(submitted))
-    mine = jobs if len(which) == len(jobs) else [jobs[i] for i in which.tolist()]
-    work_left, x_iso = work_left[which], x_iso[which]
-    age = counted_ages(mine, now)
-    done = np.array([job.work_done for job in mine], dtype=np.float64)
-    progress = np.array([job.fair_progress for job in mine], dtype=np.float64)
-    frozen = np.array([job.fair_finish_age for job in mine], dtype=np.float64)  # None: NaN
+    age = counted_ages(jobs, now)
+    which = np.flatnonzero(~np.isnan(left) & (isolated > 0) & ~np.isnan(age))
+    work_left, x_iso, age = left[which], isolated[which], age[which]
+    done = jobs.numbers("work_done")[which]
+    progress = jobs.numbers("fair_progress")[which]
+    frozen = jobs.numbers("fair_finish_age")[which]  # None: NaN
     with np.errstate(over="ignore"):
         rate = (done + x_iso * round_seconds) / (age + round_seconds)
         shared = age + round_seconds + work_left / rate
@@ -159,4 +155,4 @@ def finish_time_fairness(
     known = alone > 0.0
     ratio = np.divide(shared, alone, out=np.ones_like(alone), where=known)
     found[which] = np.where(known, np.clip(ratio, RHO_MIN, RHO_MAX), 1.0)
-    return found.tolist()
+    return found

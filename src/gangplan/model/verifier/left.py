@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gangplan.columns import Columns
 from gangplan.domain.job import Job
 
 
@@ -24,3 +29,13 @@ def left_at(job: Job, probability: float) -> float | None:
         return work[-1]
     part = (probability - at[above - 1]) / (at[above] - at[above - 1])
     return (1.0 - part) * work[above - 1] + part * work[above]
+
+
+def all_left(jobs: Columns[Job], probability: float) -> NDArray[np.float64]:
+    """:func:`left_at` of all jobs, shape (jobs,); NaN: unknown."""
+
+    def read(some: Sequence[Job]) -> NDArray[np.float64]:
+        left = [left_at(job, probability) if job.work_left is None else job.work_left for job in some]
+        return np.array(left, dtype=np.float64)
+
+    return jobs.of(f"left at {probability}", read)
