@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -28,6 +31,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation
+from gangplan.service.call import Call
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement, Planner
 from gangplan.service.server import Server
@@ -193,3 +197,20 @@ def slow() -> SlowPlanner:
 @pytest.fixture
 def failing() -> Callable[[Exception], FailingPlanner]:
     return FailingPlanner
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[weakref.WeakSet[Any]]:
+    """The cancellations of all calls, each as long as its call is there; without the collector."""
+    there: weakref.WeakSet[Any] = weakref.WeakSet()
+    plain = Call.__init__
+
+    def noted(self: Call, *some: Any, **more: Any) -> None:
+        plain(self, *some, **more)
+        there.add(self.cancellation)
+
+    monkeypatch.setattr(Call, "__init__", noted)
+    gc.collect()
+    gc.disable()
+    yield there
+    gc.enable()

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
@@ -18,28 +17,10 @@ import pytest
 from tests.service.conftest import until
 
 from gangplan.engine.parameters import PlanParameters
-from gangplan.service.call import Call
 from gangplan.service.wire import write_round
 from gangplan.v1 import placement_service_pb2, placement_service_pb2_grpc
 
 CALLS = 20
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[weakref.WeakSet[Any]]:
-    """The cancellations of all calls, each as long as its call is there; without the collector."""
-    there: weakref.WeakSet[Any] = weakref.WeakSet()
-    plain = Call.__init__
-
-    def noted(self: Call, *some: Any, **more: Any) -> None:
-        plain(self, *some, **more)
-        there.add(self.cancellation)
-
-    monkeypatch.setattr(Call, "__init__", noted)
-    gc.collect()
-    gc.disable()
-    yield there
-    gc.enable()
 
 
 def stub_of(channel: grpc.aio.Channel) -> Any:

@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 import structlog
-from google.rpc import status_pb2  # type: ignore[import-untyped]
-from grpc_status import rpc_status
 
 from gangplan.errors import (
     GangplanError,
@@ -23,6 +21,7 @@ from gangplan.errors import (
 )
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
+from gangplan.service.aborting import abort
 from gangplan.service.admission import Admission, Slot
 from gangplan.service.call import Call
 from gangplan.service.caller import caller_of
@@ -243,12 +242,6 @@ class AnswerTooLargeError(Exception):
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(size, limit)
         self.status = too_large(size, limit)
-
-
-async def abort(context: Context, status: status_pb2.Status) -> NoReturn:
-    """End a call with a rich status."""
-    rich = rpc_status.to_status(status)
-    await context.abort(rich.code, rich.details, rich.trailing_metadata)
 
 
 def call_of(context: Context) -> Call:

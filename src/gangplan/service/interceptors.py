@@ -12,11 +12,11 @@ from typing import Any
 import grpc
 import grpc.aio
 import structlog
-from grpc_status import rpc_status
 
 from gangplan.observe.logs import get_logger
 from gangplan.observe.metrics import Metrics
 from gangplan.observe.tracing import CallSpan
+from gangplan.service.aborting import abort
 from gangplan.service.methods import around
 from gangplan.service.status import status_of
 
@@ -93,8 +93,7 @@ class ObservingInterceptor(grpc.aio.ServerInterceptor):
         except Exception as error:  # noqa: BLE001 (the last resort)
             code = "INTERNAL"
             _log.exception("unexpected error")
-            status = rpc_status.to_status(status_of(error, incident=incident))
-            await context.abort(status.code, status.details, status.trailing_metadata)
+            await abort(context, status_of(error, incident=incident))
         finally:
             seconds = time.monotonic() - began
             metrics.calls_in_flight.dec()

@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 import grpc.aio
 from google.protobuf.descriptor import FileDescriptor
-from grpc_status import rpc_status
 
+from gangplan.service.aborting import abort
 from gangplan.service.status import unimplemented
 
 Behaviour = Callable[..., Any]
@@ -138,8 +138,7 @@ def generic_handlers(
 
 def _not_built(name: str, *, client: bool, server: bool) -> grpc.RpcMethodHandler[Any, Any]:
     async def refuse(_: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        status = rpc_status.to_status(unimplemented(name))
-        await context.abort(status.code, status.details, status.trailing_metadata)
+        await abort(context, unimplemented(name))
 
     handler: grpc.RpcMethodHandler[Any, Any] = _MAKERS[client, server](refuse)
     return handler

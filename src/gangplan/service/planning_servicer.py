@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from gangplan.errors import GangplanError
 from gangplan.planning.playing import Simulation
 from gangplan.service import planning
+from gangplan.service.aborting import abort
 from gangplan.service.admission import Admission
-from gangplan.service.answering import Answering, AnswerTooLargeError, abort, call_of
+from gangplan.service.answering import Answering, AnswerTooLargeError, call_of
 from gangplan.service.methods import Behaviour
 from gangplan.v1 import planning_service_pb2
 

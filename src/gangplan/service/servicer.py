@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from gangplan.errors import FieldViolation, GangplanError, InvalidInputError
-from gangplan.service.answering import Answering, AnswerTooLargeError, abort, call_of
+from gangplan.service.aborting import abort
+from gangplan.service.answering import Answering, AnswerTooLargeError, call_of
 from gangplan.service.methods import Behaviour
 from gangplan.service.placement import Placement
 from gangplan.service.remembered import MOST_BYTES, Key

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from gangplan.errors import OverloadedError
-from gangplan.service.answering import Answering, abort
+from gangplan.service.aborting import abort
+from gangplan.service.answering import Answering
 from gangplan.service.caller import caller_of
 from gangplan.service.methods import Behaviour
 from gangplan.service.parsed import parsed

@@ -19,7 +19,7 @@ from gangplan.errors import (
     UnauthenticatedError,
 )
 from gangplan.observe.metrics import Metrics
-from gangplan.service.answering import abort
+from gangplan.service.aborting import abort
 from gangplan.service.caller import EVERYBODYS, IDENTITY, caller_of
 from gangplan.service.methods import around
 from gangplan.service.security.callers import Caller, CallersFile
