@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -127,3 +128,44 @@ def test_what_is_said_of_a_trace_is_refused_without_one(gangplan: Run, file: Pat
         "error: --queue: is of a trace: replay one with --cluster",
         "error: --restart: is of a trace: replay one with --cluster",
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--queue", "nosuch"), "error: --queue: no queue of the trace is named 'nosuch'; there is none"),
+        (("--skip", "1000"), "error: --skip: passes over 1,000 jobs, and the trace has 3: none is left"),
+    ],
+)
+def test_a_window_without_jobs_is_refused(
+    gangplan: Run, replayed: tuple[Path, Path], words: tuple[str, ...], said: str
+) -> None:
+    trace, cluster = replayed
+    done = gangplan("simulate", trace, "--cluster", cluster, "--policy", "fifo", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (INVALID_INPUT, "", f"{said}\n")
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_all_else(gangplan: Run, file: Path) -> None:
+    there = file.parent
+    done = gangplan(
+        *("simulate", "S/300/100/seed0", "--policy", "fifo", "--report", "nosuch/page.html"), timeout=20
+    )
+    assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
+    said = "error: --report: nosuch/page.html cannot be written: there is no folder nosuch\n"
+    assert done.stderr == said
+    done = gangplan("simulate", file, "--policy", "fifo", "--state", there)
+    assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
+    assert done.stderr == f"error: --state: {there} is a folder: name a file in it\n"
+
+
+@pytest.mark.parametrize("with_cluster", [True, False])
+def test_a_table_must_be_imported_first(
+    gangplan: Run, replayed: tuple[Path, Path], tmp_path: Path, *, with_cluster: bool
+) -> None:
+    table = tmp_path / "jobs.csv.gz"
+    with gzip.open(table, "wt") as file:
+        file.write("job_id,num_gpu\n0,1\n")
+    done = gangplan("simulate", table, *(("--cluster", replayed[1]) if with_cluster else ()))
+    assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
+    assert "is no trace file: a public trace must be imported first: `gangplan import" in done.stderr
+    assert "JSON" not in done.stderr

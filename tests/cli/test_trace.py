@@ -79,4 +79,20 @@ def test_a_trace_like_another_is_drawn(gangplan: Run, table: Path, tmp_path: Pat
 def test_what_is_no_trace_is_said(gangplan: Run, table: Path) -> None:
     done = gangplan("trace", "describe", table)
     assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
-    assert f"{table}:1: Invalid JSON" in done.stderr
+    assert f"{table}:1: is no trace file: a public trace must be imported first" in done.stderr
+    table.write_text("{what")
+    assert f"{table}:1: Invalid JSON" in gangplan("trace", "describe", table).stderr
+
+
+def test_a_folder_is_no_file_to_write(gangplan: Run, table: Path, tmp_path: Path) -> None:
+    done = gangplan("import", "tiresias", table, "-o", tmp_path)
+    assert (done.returncode, done.stdout) == (INVALID_INPUT, "")
+    assert done.stderr == f"error: --output: {tmp_path} is a folder: name a file in it\n"
+
+
+def test_an_empty_table_is_said_to_be_empty(gangplan: Run, table: Path) -> None:
+    table.write_text("")
+    done = gangplan("import", "tiresias", table)
+    assert done.returncode == INVALID_INPUT
+    assert f"{table}:1: lacks the columns " in done.stderr
+    assert "; it is empty\n" in done.stderr

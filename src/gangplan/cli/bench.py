@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gangplan.cli.exits import Exit, explained, say
+from gangplan.cli.options.places import check_places
 from gangplan.cli.options.rounds import PipelineChoice, answer_within, backend, seconds, which_steps
 
 if TYPE_CHECKING:
@@ -184,7 +185,9 @@ def run(
         for each in runs:
             print(f"{each.suite} {named(each)} {each.time_limit_s:g} s")
         return
-    kept = RowFile(None if output in FORMS else Path(output))
+    file = None if output in FORMS else Path(output)
+    check_places(output=file, makes_folders=True)
+    kept = RowFile(file)
     with shown(len(runs)) as progress:
         rows = measure_all(runs, kept, again=again, on_row=progress.done, on_start=progress.started)
     if output in FORMS:

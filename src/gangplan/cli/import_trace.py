@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from gangplan.cli.exits import explained, say
+from gangplan.cli.options.places import check_places
 from gangplan.cli.options.traces import TraceTo, written
 
 HELP = "Turn a public trace into a trace file (.jsonl), or openb into a scenario."
@@ -58,6 +59,7 @@ def openb(
     from gangplan.adapters.traces.openb import Fractional, find_lists, import_openb
     from gangplan.planning.scenario import dumps
 
+    check_places(output=to)
     if to is not None and {".jsonl", ".JSONL"} & set(to.suffixes):
         pods = find_lists(files[0], nodes=node_list, pods=pod_list)[1] if files[0].is_dir() else files[0]
         _convert("openb", [pods], to, skip_wrong=False)
@@ -126,6 +128,7 @@ def _convert(name: str, files: list[Path], to: Path | None, *, skip_wrong: bool)
     from gangplan.planning.trace.ledger import Ledger
     from gangplan.planning.trace.lines import line_of, write_records
 
+    check_places(output=to)
     ledger = Ledger(skip_wrong=skip_wrong)
     found = records(name, files, ledger)
     if to is None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gangplan.cli.exits import explained, say
+from gangplan.cli.options.places import check_places
 
 
 @explained
@@ -36,6 +37,7 @@ def report(
     from gangplan.planning.report.frame import check_libraries
 
     check_libraries("report")
+    check_places(to=to)
     documents: list[dict[str, Any]] = []
     for file in files:
         try:

@@ -14,6 +14,7 @@ from gangplan.cli.durations import duration
 from gangplan.cli.exits import explained, say
 from gangplan.cli.options.answer import form
 from gangplan.cli.options.page import Report, check_page, write_page
+from gangplan.cli.options.places import check_places
 from gangplan.cli.options.rounds import Seed, seconds
 from gangplan.cli.options.simulations import Cluster, MostJobs
 from gangplan.cli.output import Format, print_document
@@ -161,6 +162,7 @@ def simulate(
     """  # noqa: D301 - \b keeps the lines
     from dataclasses import asdict
 
+    from gangplan.errors import InvalidInputError
     from gangplan.planning import policies, sources
     from gangplan.planning.metrics import job_reports, measure
     from gangplan.planning.rounds.loop import Settings, play
@@ -173,7 +175,7 @@ def simulate(
         for name, about in told_of.items():
             print(f"{name:{width}}{about}")
         return
-    _check_libraries(report, jobs_parquet)
+    _check_files(report, jobs_parquet, state)
     how_replayed: dict[str, Any] = {
         "queue": queue,
         "skip": skip,
@@ -185,7 +187,12 @@ def simulate(
     }
     source = _source(scenario, cluster, how_replayed)
     seed = source.seed if seed is None else seed
-    found = source.history(Replay(seed=seed, **how_replayed))
+    try:
+        found = source.history(Replay(seed=seed, **how_replayed))
+    except InvalidInputError as error:
+        raise error.placed(
+            lambda field: _OPTIONS.get(field, scenario if field == "trace" else field)
+        ) from None
     for reason, count in (*found.left_out.items(), *found.changed.items()):
         say(f"{'left out' if reason in found.left_out else 'changed'}: {reason} ({count:,})")
     telling = source.telling(None if told is None else Told(told.value), noise, seed)
@@ -237,9 +244,10 @@ def simulate(
         print_document(recorded, output)
 
 
-def _check_libraries(report: Path | None, jobs_parquet: Path | None) -> None:
+def _check_files(report: Path | None, jobs_parquet: Path | None, state: Path | None) -> None:
     """Refuse what cannot be written before anything is played."""
     check_page(report)
+    check_places(jobs_parquet=jobs_parquet, state=state)
     if jobs_parquet is not None:
         from gangplan.planning.report.parquet import check_library
 

@@ -9,6 +9,7 @@ import typer
 
 from gangplan.cli.exits import explained, say
 from gangplan.cli.options.answer import Output
+from gangplan.cli.options.places import check_places
 from gangplan.cli.options.traces import TraceFile, TraceTo
 from gangplan.cli.output import Format, print_document
 
@@ -64,6 +65,7 @@ def fit(
     from gangplan.planning.trace.fit import Fitted
     from gangplan.planning.trace.lines import line_of, load, write_records
 
+    check_places(output=to)
     given = load(file)
     drawn = Fitted(given).draw(jobs or len(given.jobs), seed)
     if to is None:

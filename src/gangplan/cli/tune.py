@@ -11,6 +11,7 @@ import typer
 from gangplan.cli.exits import explained
 from gangplan.cli.options.answer import form
 from gangplan.cli.options.page import Report, check_page, write_page
+from gangplan.cli.options.places import check_places
 from gangplan.cli.options.simulations import Cluster, MostJobs, State, Workers, processes
 from gangplan.cli.output import Format, print_document
 from gangplan.cli.render.counting import counting
@@ -82,6 +83,7 @@ def tune(
     from gangplan.planning.tune.search import tune as tuned
 
     check_page(report)
+    check_places(state=state)
     names = tuple(figure or ("completion_mean", "rho_worst"))
     bounds = _bounds(where or [])
     _check_figures(names, [*bounds, *([best] if best else [])])

@@ -10,6 +10,7 @@ import typer
 from gangplan.cli.exits import explained, say
 from gangplan.cli.options.answer import form
 from gangplan.cli.options.page import Report, check_page, write_page
+from gangplan.cli.options.places import check_places
 from gangplan.cli.options.simulations import State, Workers, processes
 from gangplan.cli.output import Format, print_document
 from gangplan.cli.render.counting import counting
@@ -63,6 +64,7 @@ def whatif(
     from gangplan.planning.study.result import label
 
     check_page(report)
+    check_places(state=state)
     given = studies.load(study)
     finished = Finished(state)
     try:

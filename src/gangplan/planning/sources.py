@@ -19,7 +19,7 @@ from gangplan.planning.rounds.told import Telling, Told
 from gangplan.planning.scenario import expand, load
 from gangplan.planning.scenario import history as scenario_history
 from gangplan.planning.scenario.schema.simulation import SimulationPart
-from gangplan.planning.trace.lines import Trace
+from gangplan.planning.trace.lines import IMPORT_FIRST, Trace
 from gangplan.planning.trace.lines import load as load_trace
 from gangplan.planning.trace.replay import Replay, Replayed, replay
 
@@ -103,6 +103,8 @@ def read(name: str, cluster: Path | None = None) -> Source:
     if is_trace(path):
         violation = FieldViolation("--cluster", "a trace is replayed on a cluster: name its file")
         raise InvalidInputError([violation])
+    if path.name.lower().endswith((".csv", ".csv.gz")):
+        raise InvalidInputError([FieldViolation(name, f"is no trace file: {IMPORT_FIRST}")])
     if path.suffix.lower() in {".yaml", ".yml"} or path.is_file():
         scenario = load(path)
         return of_history(scenario_history(scenario, folder=path.parent), scenario.simulation)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gangplan.domain.cluster import AcceleratorType, Cluster, Node, Resources
 from gangplan.domain.job import DeadlineKind, DeviceShare
@@ -12,6 +14,7 @@ from gangplan.domain.policy import Policy
 from gangplan.domain.queue import Queue
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
+from gangplan.errors import InvalidInputError
 from gangplan.planning import policies
 from gangplan.planning.rounds.loop import play
 from gangplan.planning.trace.lines import Trace
@@ -233,6 +236,49 @@ def test_a_window_of_one_queue() -> None:
     found = replay(trace(*jobs), site(), Replay(queue="x", skip=2, most_jobs=3)).history
     assert [a.job.name for a in found.arrivals] == ["x2", "x3", "x4"]
     assert [a.job.submit_time for a in found.arrivals] == [1000.0, 1100.0, 1200.0]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (Replay(queue="batsh"), "queue: no queue of the trace is named 'batsh'; did you mean 'batch'?"),
+        (Replay(queue="zzz"), "queue: no queue of the trace is named 'zzz'; there are 'batch', 'lab'"),
+        (Replay(skip=3), "skip: passes over 3 jobs, and the trace has 3: none is left"),
+        (
+            Replay(queue="lab", skip=5),
+            "skip: passes over 5 jobs, and queue 'lab' of the trace has 2: none is left",
+        ),
+    ],
+)
+def test_a_window_without_jobs_is_refused(how: Replay, said: str) -> None:
+    jobs = (a_job("a", queue="lab"), a_job("b", queue="batch"), a_job("c", queue="lab"))
+    with pytest.raises(InvalidInputError) as refused:
+        replay(trace(*jobs), site(), how)
+    assert str(refused.value) == said
+
+
+def test_a_trace_without_jobs_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="trace: 't' has no jobs"):
+        replay(trace(), site(), Replay(queue="x", skip=1))
+
+
+@given(
+    st.lists(st.sampled_from(["", "x", "y"]), max_size=6),
+    st.sampled_from([None, "", "x", "y", "z"]),
+    st.integers(0, 7),
+    st.none() | st.integers(1, 7),
+)
+def test_what_is_replayed_has_jobs_or_is_refused(
+    queues: list[str], queue: str | None, skip: int, most: int | None
+) -> None:
+    jobs = [a_job(f"j{n}", float(n), queue=name) for n, name in enumerate(queues)]
+    names = [job.id for job in jobs if queue is None or job.queue == queue][skip:][:most]
+    try:
+        found = replay(trace(*jobs), site(), Replay(queue=queue, skip=skip, most_jobs=most))
+    except InvalidInputError:
+        assert not names
+    else:
+        assert [arrival.job.name for arrival in found.history.arrivals] == names != []
 
 
 def test_queues_and_priorities_that_the_cluster_knows() -> None:

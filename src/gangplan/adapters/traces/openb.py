@@ -197,10 +197,9 @@ def _rows(
             header = [column.strip() for column in next(reader, [])]
             missing = [column for column in wanted if column not in header]
             if missing:
+                has = f"it has {', '.join(header)}" if header else "it is empty"
                 violations.append(
-                    FieldViolation(
-                        f"{path}:1", f"lacks the columns {', '.join(missing)}; it has {', '.join(header)}"
-                    )
+                    FieldViolation(f"{path}:1", f"lacks the columns {', '.join(missing)}; {has}")
                 )
                 return
             for row in reader:

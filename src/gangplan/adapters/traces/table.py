@@ -108,7 +108,8 @@ def rows(
                 if field.is_required() and (field.alias or name) not in names
             ]
             if lacks:
-                ledger.refuse(f"{path}:1", f"lacks the columns {', '.join(lacks)}; it has {', '.join(names)}")
+                has = f"it has {', '.join(names)}" if names else "it is empty"
+                ledger.refuse(f"{path}:1", f"lacks the columns {', '.join(lacks)}; {has}")
                 return
             for cells in reader:
                 place = f"{path}:{reader.line_num}"

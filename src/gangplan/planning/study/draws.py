@@ -9,7 +9,7 @@ from dataclasses import replace
 from gangplan.planning.rounds.history import Arrival
 from gangplan.planning.sources import Source
 from gangplan.planning.trace.records import JobRecord
-from gangplan.planning.trace.replay import Replay
+from gangplan.planning.trace.replay import Replay, wanted
 
 
 def drawn(source: Source, how: Replay, draw: str, seed: int) -> tuple[Source, Replay]:
@@ -25,6 +25,9 @@ def drawn(source: Source, how: Replay, draw: str, seed: int) -> tuple[Source, Re
         how: a trace is replayed.
         draw: ``nothing``, ``resample`` or ``windows``.
         seed: from 0.
+
+    Raises:
+        InvalidInputError: no job of the trace is wanted.
     """
     if draw == "windows":
         return source, replace(how, skip=how.skip + seed * (how.most_jobs or 0))
@@ -32,11 +35,7 @@ def drawn(source: Source, how: Replay, draw: str, seed: int) -> tuple[Source, Re
         return source, how
     if source.trace is None:
         return replace(source, arrivals=_resampled(source.arrivals, seed)), how
-    chosen = sorted(
-        (job for job in source.trace.jobs if how.queue in (None, job.queue)),
-        key=lambda job: (job.submit_s, job.id),
-    )[how.skip :][: how.most_jobs]
-    trace = replace(source.trace, jobs=_resampled_records(chosen, seed))
+    trace = replace(source.trace, jobs=_resampled_records(wanted(source.trace, how), seed))
     return replace(source, trace=trace), replace(how, queue=None, skip=0, most_jobs=None)
 
 

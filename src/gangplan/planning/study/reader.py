@@ -19,6 +19,7 @@ from gangplan.planning.study.figures import FIGURES
 from gangplan.planning.study.schema import MOST_POINTS, Study
 from gangplan.planning.study.task import Base, Point, Task, setup_of
 from gangplan.planning.study.verdict import least_draws
+from gangplan.planning.trace.replay import Replay, wanted
 
 _AXIS = re.compile(r"\$([A-Za-z_][A-Za-z0-9_-]*)")
 
@@ -109,7 +110,16 @@ def _sources(study: Study, spot: Callable[[Sequence[str | int]], str], folder: P
             raise error.placed(lambda _: spot(("base", "generated"))) from error
     if base.trace is not None:
         assert base.cluster is not None
-        return (sources.read(str(folder / base.trace), folder / base.cluster),)
+        source = sources.read(str(folder / base.trace), folder / base.cluster)
+        assert source.trace is not None
+        said = base.replay
+        try:
+            wanted(source.trace, Replay(queue=said.queue, skip=said.skip, most_jobs=said.most_jobs))
+        except InvalidInputError as error:
+            raise error.placed(
+                lambda field: spot(("base", "trace") if field == "trace" else ("base", "replay", field))
+            ) from error
+        return (source,)
     return (sources.read(str(folder / str(base.scenario))),)
 
 

@@ -16,6 +16,12 @@ from gangplan.errors import FieldViolation, TraceError
 from gangplan.planning.trace.ledger import Ledger
 from gangplan.planning.trace.records import RECORDS, End, Header, JobRecord, Measurement, Record
 
+IMPORT_FIRST = (
+    "a public trace must be imported first: `gangplan import READER FILE -o NAME.jsonl`; "
+    "`gangplan import --help` lists the readers"
+)
+"""What to do with a table of somebody's where a trace file is wanted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -104,6 +110,9 @@ def read_records(path: Path) -> Iterator[Record]:
                 try:
                     record = RECORDS.validate_json(line)
                 except ValidationError as error:
+                    if number == 1 and not line.lstrip().startswith("{"):
+                        ledger.refuse(place, f"is no trace file: {IMPORT_FIRST}")
+                        break
                     ledger.refuse(place, *_said(error))
                     if number == 1:
                         break
@@ -125,7 +134,8 @@ def read_records(path: Path) -> Iterator[Record]:
     except OSError as error:
         raise TraceError([FieldViolation(str(path), f"cannot be read: {error.strerror or error}")]) from error
     except (UnicodeDecodeError, EOFError) as error:
-        raise TraceError([FieldViolation(f"{path}:{number + 1}", f"is no text: {error}")]) from error
+        hint = "" if number else f"; {IMPORT_FIRST}"
+        raise TraceError([FieldViolation(f"{path}:{number + 1}", f"is no text: {error}{hint}")]) from error
     if not ended and not ledger.wrong:
         ledger.refuse(f"{path}:{number + 1}", "the file is cut off: its last line is not the end record")
     ledger.check()

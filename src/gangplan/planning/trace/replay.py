@@ -27,8 +27,10 @@ from gangplan.domain.job import (
 )
 from gangplan.domain.round import Round
 from gangplan.domain.topology import CLUSTER, NODE
+from gangplan.errors import FieldViolation, InvalidInputError
 from gangplan.model.verifier.throughput import Throughput
 from gangplan.planning.rounds.history import Arrival, Failure, History
+from gangplan.planning.scenario.checks import did_you_mean
 from gangplan.planning.trace.lines import Trace
 from gangplan.planning.trace.records import Group, JobRecord
 from gangplan.planning.trace.speeds import Batches, Found, Speeds
@@ -82,6 +84,27 @@ class Replayed:
     impossible: tuple[tuple[float, bool], ...] = ()
 
 
+def wanted(trace: Trace, how: Replay) -> list[JobRecord]:
+    """The jobs of a trace that are replayed, by submission; one at least.
+
+    Raises:
+        InvalidInputError: there is none; its field is ``trace``, or that of :class:`Replay` that leaves none.
+    """
+    if not trace.jobs:
+        raise InvalidInputError([FieldViolation("trace", f"{trace.header.name!r} has no jobs")])
+    found = [job for job in trace.jobs if how.queue in (None, job.queue)]
+    if not found:
+        queues = {job.queue for job in trace.jobs if job.queue}
+        description = did_you_mean(how.queue or "", queues, "queue of the trace")
+        raise InvalidInputError([FieldViolation("queue", description)])
+    if how.skip >= len(found):
+        whose = "the trace" if how.queue is None else f"queue {how.queue!r} of the trace"
+        description = f"passes over {how.skip:,} jobs, and {whose} has {len(found):,}: none is left"
+        raise InvalidInputError([FieldViolation("skip", description)])
+    found.sort(key=lambda job: (job.submit_s, job.id))
+    return found[how.skip :][: how.most_jobs]
+
+
 def replay(
     trace: Trace, site: Round, how: Replay | None = None, failures: Sequence[Failure] = ()
 ) -> Replayed:
@@ -92,13 +115,14 @@ def replay(
         site: clock, cluster, catalogue, queues and policy of the first round; its jobs are passed over.
         how: which jobs, and at what cost.
         failures: of nodes.
+
+    Raises:
+        InvalidInputError: no job of the trace is wanted.
     """
     how = how or Replay()
-    chosen = [job for job in trace.jobs if how.queue in (None, job.queue)]
-    chosen.sort(key=lambda job: (job.submit_s, job.id))
-    chosen = chosen[how.skip :][: how.most_jobs]
+    chosen = wanted(trace, how)
     made = _Making(trace, site, how)
-    zero = chosen[0].submit_s if chosen else 0.0
+    zero = chosen[0].submit_s
     arrivals = [arrival for record in chosen if (arrival := made.arrival(record, zero)) is not None]
     template = replace(site, jobs=(), profiles=tuple(made.profiles.values()))
     history = History(template, tuple(arrivals), tuple(failures), name=trace.header.name, seed=how.seed)

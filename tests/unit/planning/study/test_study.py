@@ -289,6 +289,21 @@ changes: [{nodes: {group: "f-{}", count: $nodes}}]
     assert drawn.values("useful_gpu_hours") == pytest.approx([2 + 1 / 6, 4 / 6 + 1 / 6])
 
 
+def test_a_study_of_no_job_is_refused_when_it_is_read(folder: Path) -> None:
+    (folder / "t.jsonl").write_text(TRACE)
+    (folder / "empty.yaml").write_text(SITE[: SITE.index("jobs:")])
+    text = """\
+base: {trace: t.jsonl, cluster: empty.yaml, replay: {queue: nosuch}}
+draw: resample
+axes: {nodes: [2, 4]}
+changes: [{nodes: {group: "f-{}", count: $nodes}}]
+"""
+    with pytest.raises(InvalidInputError, match="no queue of the trace is named 'nosuch'"):
+        read(folder, text)
+    with pytest.raises(InvalidInputError, match="passes over 4 jobs, and the trace has 4"):
+        read(folder, text.replace("queue: nosuch", "skip: 4"))
+
+
 def test_the_examples_are_studies() -> None:
     house = Path(__file__).parents[4]
     found = [
