@@ -158,7 +158,7 @@ class FailingPlanner(InstantPlanner):
 @contextlib.asynccontextmanager
 async def running_server(planner: Planner, **settings: object) -> AsyncIterator[Server]:
     """A server on a free loopback port in the test's own event loop."""
-    options = ServerOptions(port=0, **settings)
+    options = ServerOptions(**{"port": 0, **settings})
     server = Server(options, placement=Placement(planner, options))
     await server.start()
     try:

@@ -213,6 +213,7 @@ def serve(
 
     from gangplan.observe.logs import LogFormat, configure_logs
     from gangplan.service.ending import end_process
+    from gangplan.service.listening import ListenError
     from gangplan.service.options import MEBIBYTE, ServerOptions
     from gangplan.service.server import serve as run
 
@@ -245,9 +246,13 @@ def serve(
     )
     try:
         run(options, lambda address: print(address, flush=True))
+    except ListenError as error:
+        option = f"--{error.setting.replace('_', '-')}"
+        free = ", or 0 for a free one" if option.endswith("port") else ""
+        say(f"error: {error}. Choose another with {option}{free}.")
+        raise typer.Exit(Exit.INVALID_INPUT) from error
     except OSError as error:
-        hint = "--sessions FILE" if "sessions" in str(error) else "--port, or 0 for a free one"
-        say(f"error: {error}. Choose another with {hint}.")
+        say(f"error: {error}.{' Choose another with --sessions FILE.' if 'sessions' in str(error) else ''}")
         raise typer.Exit(Exit.INVALID_INPUT) from error
     end_process()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from typing import Self
@@ -22,6 +23,7 @@ from gangplan.service.answering import Answering
 from gangplan.service.ending import MARGIN_SECONDS, ends_within
 from gangplan.service.health import HealthServicer
 from gangplan.service.interceptors import ObservingInterceptor
+from gangplan.service.listening import ListenError
 from gangplan.service.methods import generic_handlers
 from gangplan.service.notify import notify
 from gangplan.service.options import ServerOptions
@@ -108,7 +110,7 @@ class Server:
             The address, ``host:port``.
 
         Raises:
-            OSError: the address cannot be bound.
+            ListenError: an address cannot be bound.
         """
         options = self._options
         host = f"[{options.host}]" if ":" in options.host else options.host
@@ -136,12 +138,12 @@ class Server:
             port = self._listen(server, f"{host}:{options.port}")
         except RuntimeError as error:
             self._placement.close()
-            raise OSError(f"cannot listen on {host}:{options.port}: {error}") from error
+            raise ListenError(options.host, options.port, ("host", "port")) from error
         if options.metrics_port is not None:
             self._http = self._serve_http(options.metrics_host, options.metrics_port)
             _log.info("metrics", address=f"{options.metrics_host}:{self._http.port}")
         if options.health_port is not None:
-            await self._serve_health(f"{host}:{options.health_port}")
+            await self._serve_health(host, options.health_port)
         await server.start()
         self._server = server
         self._forgetting = asyncio.create_task(self._forget_expired())
@@ -208,34 +210,39 @@ class Server:
         """Metrics and the live page, for those who may call the service."""
         callers, certificates = self._callers, self._certificates
         self.metrics.sessions.set_function(lambda: self._placement.session_calls.sessions.held)
-        return HttpEndpoint(
-            host,
-            port,
-            registry=self.metrics.registry,
-            board=self.metrics.board,
-            serving=lambda: self._server is not None,
-            allowed=None if callers is None else lambda token: callers.by_token(token) is not None,
-            tls=None if certificates is None else certificates.http,
-            refresh=None if certificates is None else certificates.refresh,
-            shared=self._options.reuse_port,
-        )
+        try:
+            return HttpEndpoint(
+                host,
+                port,
+                registry=self.metrics.registry,
+                board=self.metrics.board,
+                serving=lambda: self._server is not None,
+                allowed=None if callers is None else lambda token: callers.by_token(token) is not None,
+                tls=None if certificates is None else certificates.http,
+                refresh=None if certificates is None else certificates.refresh,
+                shared=self._options.reuse_port,
+            )
+        except OSError as error:
+            # An unknown name's number is of another kind: it is looked up again.
+            cause = None if isinstance(error, socket.gaierror) else error.errno
+            raise ListenError(host, port, ("metrics_host", "metrics_port"), cause) from error
 
     @property
     def http_address(self) -> str:
         """``host:port`` of the metrics and the live page; empty: there are none."""
         return "" if self._http is None else f"{self._options.metrics_host}:{self._http.port}"
 
-    async def _serve_health(self, address: str) -> None:
+    async def _serve_health(self, host: str, asked: int) -> None:
         """The health service alone and without TLS, which tells nothing but SERVING."""
         server = grpc.aio.server(options=[("grpc.so_reuseport", int(self._options.reuse_port))])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         try:
-            port = server.add_insecure_port(address)
+            port = server.add_insecure_port(f"{host}:{asked}")
         except RuntimeError as error:
-            raise OSError(f"cannot listen on {address}: {error}") from error
+            raise ListenError(self._options.host, asked, ("host", "health_port")) from error
         await server.start()
         self._health_server = server
-        self.health_address = f"{address.rpartition(':')[0]}:{port}"
+        self.health_address = f"{host}:{port}"
         _log.info("health", address=self.health_address)
 
     async def _drain(self, server: grpc.aio.Server, grace: float) -> None:
@@ -273,7 +280,8 @@ def serve(options: ServerOptions, ready: Callable[[str], None]) -> None:
         ready: called with the address once calls are answered.
 
     Raises:
-        OSError: the address cannot be bound.
+        ListenError: an address cannot be bound.
+        OSError: what sessions or captured rounds are kept in cannot be opened.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     with ends_within(options.grace_seconds + MARGIN_SECONDS) as stopping:

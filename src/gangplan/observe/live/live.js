@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const PERIOD = 2000;
+const ROUNDING = 1e-6; // a gap below it counts as none
 const at = (id) => document.getElementById(id);
 
 function element(name, text, className) {
@@ -45,7 +46,7 @@ function figures(data) {
   const { devices, devices_used: used, actions } = data.cluster;
   const shown = [
     [last.reason, `last round, ${last.pipeline}`],
-    [number(last.gap_of_gain), "gap of gain"],
+    [number(last.gap_of_gain < ROUNDING ? 0 : last.gap_of_gain), "gap of gain"],
     [`${number(last.seconds)} s`, "time of the round"],
     [`${used} of ${devices}`, "devices in use"],
     [String(last.jobs - last.waiting), "jobs with a place"],
@@ -161,7 +162,7 @@ async function look() {
         figures(data);
         cluster(data.cluster);
         queue(data.queue);
-        chart(at("gap"), data.rounds, "gap_of_gain", 1e-6);
+        chart(at("gap"), data.rounds, "gap_of_gain", ROUNDING);
         chart(at("time"), data.rounds, "seconds", 1e-3);
       }
     }
