@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from gangplan.engine.hold import Holding, plan_around
 from gangplan.engine.judge import Judge
-from gangplan.engine.recreating import Recreating
 from gangplan.engine.steps import Ladder
 from gangplan.model.packing.assignment import worth
 from gangplan.model.packing.price_greedy import price_greedy
@@ -20,15 +19,7 @@ _ROUNDING = 1e-12
 """The same plan's worth, added up in another order, may be more by this share."""
 
 
-def branch(
-    judge: Judge,
-    search: PriceSearch,
-    how: Ladder,
-    holding: Holding,
-    *,
-    follows: bool = False,
-    beside: Recreating | None = None,
-) -> int:
+def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding, *, follows: bool = False) -> int:
     """Branch while that brings a better plan or a clearly lower bound; the searches made.
 
     Bounds are those of all plans; the plans keep who is held. Where nothing follows, and there is a plan to
@@ -40,7 +31,6 @@ def branch(
         how: how long.
         holding: who is held, and the best plan that pays.
         follows: whether another plan is to be judged after it.
-        beside: finds plans meanwhile, which are looked at in between; the last of them after it.
     """
     assert judge.best is not None
     branching = Branching(search)
@@ -48,8 +38,6 @@ def branch(
     if end.limited:
         last = how.branching_share >= 1.0 and holding.best is not holding.floor and not follows
         kept_back = judge.least_reserve_seconds if last else judge.reserve_seconds
-        if last and beside is not None:
-            kept_back += judge.slowest_seconds
         end = end.less(max((1.0 - how.branching_share) * end.remaining, kept_back))
 
     def stop() -> bool:
@@ -72,8 +60,6 @@ def branch(
             if gain > _ROUNDING * abs(holding.best.value) and not holding.knows(assignment):
                 candidate = holding.consider("branch", assignment)
                 plan_around(holding, child, candidate, name="branch")
-        if beside is not None and not stop():
-            beside.look()
         judge.lower(max(branching.bound, judge.best.value))
         progress = max(holding.best.value - value, bound - judge.bound)
         fruitless = 0 if progress > _PROGRESS * abs(bound) else fruitless + 1

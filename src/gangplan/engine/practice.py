@@ -17,12 +17,11 @@ from gangplan.model.packing.exchange import Exchange
 from gangplan.model.packing.fill import keep_and_fill
 from gangplan.model.packing.occupancy import Occupancy
 from gangplan.model.packing.price_greedy import price_greedy
-from gangplan.model.packing.recreate import Recreation
 from gangplan.model.prices.lagrangian import PriceSearch
 
 _log = logging.getLogger(__name__)
 _PATIENCE_SECONDS = 3.0
-_COMPILING = "compiling loops for this machine: once after each installation, about half a minute"
+_COMPILING = "compiling loops for this machine: once after each installation, about 15 seconds"
 
 PRACTICE = Round(
     cluster=Cluster(nodes=(Node("node", accelerator_type="type", device_count=2),)),
@@ -33,7 +32,7 @@ PRACTICE = Round(
 
 @cache
 def compile_loops() -> None:
-    """Have all compiled loops ready: from the cache within a second, else twenty seconds or more, once.
+    """Have all compiled loops ready: from the cache within a second, else ten seconds or more, once.
 
     Who waits long is told why, as a warning in the log.
     """
@@ -45,11 +44,7 @@ def compile_loops() -> None:
         keep_and_fill(instance)
         search = PriceSearch.of(instance)
         search.improve(steps=1)
-        planned = price_greedy(instance, search.prices())
-        recreation = Recreation.of(instance, search.prices(), planned, regret=1.0, height=1.0)
-        if recreation is not None:
-            recreation.improve(1)
-        placed = dict(planned.placed)
+        placed = dict(price_greedy(instance, search.prices()).placed)
         Exchange(Occupancy(instance, ()), placed).make_room(0)
         free, nodes = np.ones((1, 3), np.int64), np.zeros(1, np.int64)
         copies_on(free, nodes, free[0].copy(), 1)

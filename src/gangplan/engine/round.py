@@ -22,7 +22,6 @@ from gangplan.engine.practice import compile_loops
 from gangplan.engine.price_thread import search_prices
 from gangplan.engine.propose import consider_proposals
 from gangplan.engine.proposers import ask
-from gangplan.engine.recreating import recreating
 from gangplan.engine.registry import refuse_unknown
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.settle import settle
@@ -117,18 +116,15 @@ def plan_round(
     if on_better is not None:
         tell_better(judge, parameters, floor, on_better)
     holding = Holding(judge, floor)
+    plan_around(holding, search, plan_at_prices(holding, prices, first), name="greedy_held")
+    prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
+    holding.look(judge.best or floor)
     formulated = Formulated(judge)
-    steps = how.recreates(budget, parameters.steps) if parameters.pipeline == "auto" else 0
-    with recreating(holding, prices, first or floor, steps) as anew:
-        plan_around(holding, search, plan_at_prices(holding, prices, first), name="greedy_held")
-        prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
-        holding.look(judge.best or floor)
-        if parameters.pipeline != "greedy":
-            before = how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
-            beside = before.torn if judge.gap > how.enough else None
-            with deciding_torn(asking, formulated, prices, beside, holding) as torn:
-                follows = torn.begun
-                judge.work["branches"] = branch(judge, search, before, holding, follows=follows, beside=anew)
+    if parameters.pipeline != "greedy":
+        before = how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
+        beside = before.torn if judge.gap > how.enough else None
+        with deciding_torn(asking, formulated, prices, beside, holding) as torn:
+            judge.work["branches"] = branch(judge, search, before, holding, follows=torn.begun)
     exact = solve_exactly(judge, asking, formulated, prices, how, holding)
     with budget.phase("take_back"):
         settled = settle(judge, search, judge.best or floor, floor, holding.best)

@@ -20,9 +20,6 @@ MOST_FRUITLESS = 1_000
 MOST_PROGRAMMES = 16
 """Most programmes of a request."""
 
-_SOON = 2.0
-"""Time spent once the greedy's plans are looked at, in times of what was spent at the first of them."""
-
 
 class Integrality(Enum):
     """Which columns must be whole numbers."""
@@ -81,8 +78,6 @@ class Ladder:
             judged; 0: after all of them, when there is a plan already.
         stretch: how bold the first steps of prices are without prices of a round before.
         torn: the programme of what is torn, beside branching; None: there is none.
-        recreated: steps after which a plan that is taken apart and put together beside branching is judged,
-            where time is short; 0: none is.
     """
 
     options: float
@@ -95,18 +90,12 @@ class Ladder:
     early: int = 0
     stretch: float = 1.0
     torn: Torn | None = None
-    recreated: int = 0
 
     def hastened(self, budget: Budget, asked: Steps) -> Ladder:
         """With nothing but branching, where time is too short for anything else and nobody asked for it."""
         if asked != UNCHANGED or budget.remaining >= self.patience * budget.elapsed:
             return self
         return replace(self, fruitless=MOST_FRUITLESS, branching_share=1.0, torn=None)
-
-    def recreates(self, budget: Budget, asked: Steps) -> int:
-        """:attr:`recreated`, where soon, after more plans, time will be too short for programmes; else 0."""
-        late = budget.remaining < _SOON * self.patience * budget.elapsed
-        return self.recreated if late and asked == UNCHANGED else 0
 
 
 LADDERS = (
@@ -126,8 +115,7 @@ LADDERS = (
     # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
     # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md). Within
     # .3 s one programme of 20 found a better plan; branching in that time did in 8 (first-plans.md). What is
-    # torn: .32 for .41 % at the end of 1 s, nothing within .3 s (2026-11-30-torn.md). Plans taken apart and
-    # put together within .3 s: 35 of 40 rounds within 20 % of gain for 32, .075 for .124 in the mean (ditto).
+    # torn: .32 for .41 % at the end of 1 s, nothing within .3 s (2026-11-30-torn.md).
     Ladder(
         6_000,
         fruitless=2,
@@ -138,7 +126,6 @@ LADDERS = (
         patience=5.0,
         early=60,
         torn=Torn(0.005, 1.0),
-        recreated=2_000,
     ),
     # L (10,500 columns, 1.2 s, 2026-11-30-targets.md): in 19 rounds every better plan came of branching,
     # which had a quarter of the time, and no programme's was worth .002 % more. With two thirds of it:
@@ -235,7 +222,6 @@ def ladder(options: int, steps: Steps = UNCHANGED) -> Ladder:
         early=row.early,
         stretch=row.stretch,
         torn=None if steps.programmes else row.torn,
-        recreated=row.recreated,
     )
 
 

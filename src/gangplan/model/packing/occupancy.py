@@ -82,11 +82,6 @@ class Occupancy:
                 self._shared.stay(instance.classes[c].jobs[0])
         self._queues.take_all_kept(np.flatnonzero(staying))
 
-    @property
-    def quotas_left(self) -> IntArray:
-        """What each queue's subtree may still take, as :attr:`Quotas.left`."""
-        return self._queues.left
-
     def stay(self, c: int) -> None:
         """Let the running class ``c`` hold its present place."""
         self._changed += self.instance.keep_use[c]
