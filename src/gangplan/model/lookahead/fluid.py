@@ -302,9 +302,9 @@ def yardstick(instance: Instance, numbers: JobNumbers) -> FloatArray:
     """Seconds that an end is held against, shape (jobs,): ``fair ** q common ** (1 - q)``, q = min(1, p).
 
     With a fairness power p of 1 or more it is its own fair finish; with 0 the median of all that are planned,
-    so that an hour is an hour, whoever waits for it. Held against fair finishes with p = 0 too, 140 jobs of
-    Sia's workload completed after .452 and .364 h (two draws) and 1,761 of Philly's after 4.56 h; so after
-    .441, .349 and 4.50 h (2026-12-01), Gavel's and Shockwave's within .7 %.
+    so that an hour is an hour, whoever waits for it. Held against fair finishes with p = 0 too, 1,761 jobs of
+    Philly's completed after 4.56 h, and so after 4.50; Gavel's and Shockwave's within .7 % either way. Sia's,
+    on seven draws, complete no sooner by greedy steps (benchmarks/results/2026-12-01-policies.md).
     """
     share = min(1.0, instance.round.policy.fairness_power)
     fair = numbers.fair_finish
