@@ -7,6 +7,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.crashes import Crashes, note_where_threads_stand
 
 from gangplan.engine.practice import compile_loops
 
@@ -25,8 +26,15 @@ os.environ.setdefault("GANGPLAN_SESSIONS", "memory")  # for services of tests' o
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell of test processes that die, where there are more than one."""
+    if getattr(config.option, "numprocesses", None):
+        config.pluginmanager.register(Crashes())
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the loops in every process that runs tests, before any test's clock runs."""
+    note_where_threads_stand(session.config)
     options = session.config.option
     if not options.collectonly and not getattr(options, "numprocesses", None):
         compile_loops()
