@@ -67,7 +67,8 @@ class Admission:
     Work may take longer than it did, and then a call that was let in has waited in vain. It gets the next
     slot before that is free, while ``early`` allows: who is refused is told when it comes. So many calls more
     run for a while, and no slot is handed out until there are no more than there should be. A call that would
-    have too little time left to run beside others is let in only where its slot is sure to come in time.
+    have too little time left to run beside others is let in only where its slot is sure to come in time. If
+    the call that has that slot is late itself, it runs beside others all the same.
 
     Args:
         slots: calls that may run at a time.
@@ -309,7 +310,7 @@ class Admission:
     def _may_start_early(self, turn: _Turn) -> bool:
         """Whether a call whose patience is over may have the next slot before it is free."""
         free = self.running < self._slots + self._early
-        return free and self._bears_company(turn) and not (turn.key and turn.key in self._keys)
+        return free and not (turn.key and turn.key in self._keys)
 
     def _bears_company(self, turn: _Turn) -> bool:
         """Whether a call has the time to run beside more than there should be once its patience is over."""
