@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.bench.load import drive as driving
 from gangplan.bench.load import figures
 from gangplan.bench.load.drive import Outcome
 from gangplan.bench.load.measure import FIRST_RATE, _capacity
@@ -109,7 +110,9 @@ def rows() -> list[dict[str, Any]]:
 
     options = {"minutes": 0.1, "callers": 8, "slots": 1, "capacity": 3.0}
     run = Run("service", "load", "mixed/seed0", options=options)
-    return [run.head() | row for row in measure(run)]
+    with pytest.MonkeyPatch.context() as patched:  # what a busy machine makes late is late, and is not lost
+        patched.setattr(driving, "AFTER_BUDGET_SECONDS", 60.0)
+        return [run.head() | row for row in measure(run)]
 
 
 def test_a_short_load_has_a_row_for_each_load_and_size(rows: list[dict[str, Any]]) -> None:
@@ -119,7 +122,8 @@ def test_a_short_load_has_a_row_for_each_load_and_size(rows: list[dict[str, Any]
     assert sum(row["asked"] for row in rows) > 10
     assert sum(row["answered"] for row in rows) > 0
     for row in rows:
-        assert row["answered"] + row["rejected"] + row["lost"] == row["asked"]
+        assert row["answered"] + row["rejected"] == row["asked"], row["lost_because"]
+        assert row["lost"] == 0
         assert row["rss_bytes"] > 50 * 2**20
     found = section(rows)
     assert found is not None

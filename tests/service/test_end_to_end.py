@@ -32,7 +32,8 @@ from gangplan.planning.generate import generate_named
 from gangplan.service.wire import write_round
 from gangplan.v1 import plan_pb2, round_pb2
 
-TOLERANCE_SECONDS = 0.5
+TOLERANCE_SECONDS = 0.05
+"""As promised."""
 
 
 @dataclass
