@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from gangplan.client.following import chunks_of
 from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
@@ -55,6 +57,25 @@ def test_a_content_is_the_fold_of_changes_and_has_the_digest_of_its_own(
         folded = folded.changed(change)
         assert folded == wanted
         assert folded.digest == wanted.digest
+
+
+@given(rounds(), st.lists(st.integers(0, 8), max_size=4), st.data())
+def test_a_part_of_a_snapshot_opens_no_session(round_: Round, cuts: list[int], data: st.DataObject) -> None:
+    """However a snapshot is cut into chunks: all of them open a session, and the first few do not."""
+    snapshot = write_round(round_)
+    bare = round_pb2.PlanRoundRequest()
+    bare.CopyFrom(snapshot)
+    bare.ClearField("jobs")
+    edges = [0, *sorted(cuts), len(snapshot.jobs)]
+    parts = [bare, *(round_pb2.PlanRoundRequest(jobs=snapshot.jobs[a:b]) for a, b in pairwise(edges))]
+    chunks = [chunk.SerializeToString() for chunk in chunks_of(parts)]
+    calls = SessionCalls(Sessions(MemoryStore()))
+    with pytest.raises(InvalidInputError) as refused:
+        calls.open_session(chunks[: data.draw(st.integers(1, len(chunks) - 1))], "me")
+    assert "more" in [violation.field for violation in refused.value.violations]
+    assert calls.sessions.held == 0
+    state = calls.open_session(chunks, "me").session
+    assert state.digest == content_of(snapshot).digest
 
 
 @given(CONTENTS, CONTENTS)

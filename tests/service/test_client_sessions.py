@@ -263,16 +263,17 @@ def test_promises_go_along_to_a_session_that_is_opened_anew(instant: Any, make_r
 
 
 def test_a_large_snapshot_is_sent_in_chunks_that_join_to_it(make_round: Any) -> None:
-    from gangplan.client.following import _chunks
+    from gangplan.client.following import _parts, chunks_of
     from gangplan.v1 import round_pb2
 
     snapshot = write_round(make_round(jobs=60_000, nodes=60_000))
-    chunks = list(_chunks(snapshot))
+    chunks = chunks_of(_parts(snapshot))
     assert len(chunks) > 2
+    assert [chunk.more for chunk in chunks] == [True] * (len(chunks) - 1) + [False]
     assert max(chunk.ByteSize() for chunk in chunks) < 4 * 2**20
     joined = round_pb2.PlanRoundRequest()
     for chunk in chunks:
-        joined.MergeFrom(chunk)
+        joined.MergeFrom(chunk.snapshot)
     assert content_of(joined).digest == content_of(snapshot).digest
 
 

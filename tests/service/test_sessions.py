@@ -58,7 +58,11 @@ class Talk:
         self.placement: Any = placement_service_pb2_grpc.PlacementServiceStub(channel)
 
     async def open(self, *chunks: round_pb2.PlanRoundRequest, **more: Any) -> session_pb2.SessionState:
-        requests = [session_service_pb2.OpenSessionRequest(snapshot=chunk, **more) for chunk in chunks]
+        last = len(chunks) - 1
+        requests = [
+            session_service_pb2.OpenSessionRequest(**{"snapshot": chunk, "more": number != last, **more})
+            for number, chunk in enumerate(chunks)
+        ]
         return (await self.sessions.OpenSession(iter(requests))).session
 
     async def plan(
@@ -160,6 +164,24 @@ async def test_a_snapshot_in_chunks_is_the_round_that_it_is_of(make_round: Any) 
     assert answer.verified
     assert answer.session.plan_id == "p1"
     assert (answer.session.revision, answer.session.digest) == (1, state.digest)
+
+
+async def test_a_snapshot_whose_caller_leaves_midway_opens_no_session(make_round: Any) -> None:
+    """The loop reads the end of such a stream before it hears that the call is cancelled."""
+    sessions = Sessions(MemoryStore())
+    chunk = session_service_pb2.OpenSessionRequest(snapshot=write_round(make_round(), GREEDY), more=True)
+    async with talking(Greedy(), sessions) as talk:
+        for _ in range(40):
+            call = talk.sessions.OpenSession()
+            await call.write(chunk)
+            call.cancel()
+        async with invalid("more"):
+            await talk.sessions.OpenSession(iter([chunk]))
+        async with invalid("more") as said:
+            chunk.more = False
+            await talk.sessions.OpenSession(iter([chunk, session_service_pb2.OpenSessionRequest()]))
+        assert "number 1" in said[0]
+        assert sessions.held == 0
 
 
 async def test_what_is_wrong_with_a_snapshot_is_said_by_path(make_round: Any) -> None:

@@ -125,10 +125,7 @@ class Following:
     def _catch_up(self, snapshot: round_pb2.PlanRoundRequest, wanted: Content) -> Asking[None]:
         """Open a session, or send what has changed."""
         if self.state is None:
-            chunks = [
-                session_service_pb2.OpenSessionRequest(snapshot=chunk)
-                for chunk in _chunks(snapshot, self._promises)
-            ]
+            chunks = chunks_of(_parts(snapshot, self._promises))
             answer = yield _of_sessions("OpenSession", chunks, session_service_pb2.OpenSessionResponse)
         else:
             change = self._content.change_to(wanted)
@@ -212,7 +209,16 @@ def _of_sessions(method: str, request: Any, answer: type[Any]) -> Asked[Any]:
     return Asked(method, request, answer, _SECONDS, lambda given: given, service=SESSIONS, safe=True)
 
 
-def _chunks(
+def chunks_of(
+    parts: Iterable[round_pb2.PlanRoundRequest],
+) -> list[session_service_pb2.OpenSessionRequest]:
+    """A snapshot in ``parts`` as OpenSession takes it: each chunk says whether another follows."""
+    chunks = [session_service_pb2.OpenSessionRequest(snapshot=part, more=True) for part in parts]
+    chunks[-1].more = False
+    return chunks
+
+
+def _parts(
     snapshot: round_pb2.PlanRoundRequest, promises: Iterable[plan_pb2.Reservation] = ()
 ) -> Iterable[round_pb2.PlanRoundRequest]:
     """A snapshot in parts of about two mebibytes, for services that take no larger messages.

@@ -335,15 +335,22 @@ def _check(snapshot: round_pb2.PlanRoundRequest) -> None:
 
 
 def _joined(chunks: Sequence[bytes], longest: float) -> tuple[round_pb2.PlanRoundRequest, float]:
-    """The snapshot in ``chunks``, and how long the session is to live unused."""
+    """The snapshot in ``chunks``, and how long the session is to live unused.
+
+    Its chunks say whether it is whole: for a while a call that is cut looks like one that has ended.
+    """
     fields = Fields()
     snapshot, seconds = round_pb2.PlanRoundRequest(), longest
     given: set[str] = set()
     if not chunks:
         fields.refuse("snapshot", "must be set")
-    for encoded in chunks:
+    for number, encoded in enumerate(chunks, start=1):
         chunk = parsed(session_service_pb2.OpenSessionRequest, encoded)
         refuse_planned(chunk, "", fields)
+        if chunk.more and number == len(chunks):
+            fields.refuse("more", "says that another chunk follows, and none has")
+        elif not chunk.more and number < len(chunks):
+            fields.refuse("more", f"must be true in every chunk but the last, and is not in number {number}")
         if chunk.HasField("time_to_live"):
             seconds = fields.duration(chunk.time_to_live, "", "time_to_live", positive=True)
             if seconds < _LEAST_TIME_TO_LIVE:

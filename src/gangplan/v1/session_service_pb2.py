@@ -36,7 +36,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!gangplan/v1/session_service.proto\x12\x0bgangplan.v1\x1a\x1dgangplan/v1/accelerator.proto\x1a\x19gangplan/v1/cluster.proto\x1a\x15gangplan/v1/job.proto\x1a\x1cgangplan/v1/parameters.proto\x1a\x18gangplan/v1/policy.proto\x1a\x17gangplan/v1/queue.proto\x1a\x17gangplan/v1/round.proto\x1a\x19gangplan/v1/session.proto\x1a\x1cgangplan/v1/throughput.proto\x1a\x1agangplan/v1/topology.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"v\n\x12OpenSessionRequest\x12/\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12/\n\x0ctime_to_live\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"A\n\x13OpenSessionResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\"\x96\x06\n\x11\x41pplyDeltaRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x15\n\rbase_revision\x18\x02 \x01(\x03\x12\'\n\x0cupsert_nodes\x18\x03 \x03(\x0b\x32\x11.gangplan.v1.Node\x12\x14\n\x0cremove_nodes\x18\x04 \x03(\t\x12)\n\rupsert_queues\x18\x05 \x03(\x0b\x32\x12.gangplan.v1.Queue\x12\x15\n\rremove_queues\x18\x06 \x03(\t\x12%\n\x0bupsert_jobs\x18\x07 \x03(\x0b\x32\x10.gangplan.v1.Job\x12\x13\n\x0bremove_jobs\x18\x08 \x03(\t\x12\x39\n\x13upsert_accelerators\x18\t \x03(\x0b\x32\x1c.gangplan.v1.AcceleratorType\x12\x1b\n\x13remove_accelerators\x18\n \x03(\t\x12\x37\n\x0fupsert_profiles\x18\x0b \x03(\x0b\x32\x1e.gangplan.v1.ThroughputProfile\x12\x17\n\x0fremove_profiles\x18\x0c \x03(\t\x12\x33\n\x13upsert_node_classes\x18\r \x03(\x0b\x32\x16.gangplan.v1.NodeClass\x12\x31\n\x12upsert_job_classes\x18\x0e \x03(\x0b\x32\x15.gangplan.v1.JobClass\x12\'\n\x08topology\x18\x0f \x01(\x0b\x32\x15.gangplan.v1.Topology\x12#\n\x06policy\x18\x10 \x01(\x0b\x32\x13.gangplan.v1.Policy\x12\x30\n\nparameters\x18\x11 \x01(\x0b\x32\x1c.gangplan.v1.SolveParameters\x12/\n\x0cround_length\x18\x12 \x01(\x0b\x32\x19.google.protobuf.Duration\x12*\n\x07horizon\x18\x13 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0b\x62\x61se_digest\x18\x14 \x01(\x0c\x12\x15\n\rvalidate_only\x18\x15 \x01(\x08\"@\n\x12\x41pplyDeltaResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\"\x8d\x02\n\x15ReportOutcomesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12R\n\x11outcome_by_action\x18\x02 \x03(\x0b\x32\x37.gangplan.v1.ReportOutcomesRequest.OutcomeByActionEntry\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1aR\n\x14OutcomeByActionEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0e\x32\x1a.gangplan.v1.ActionOutcome:\x02\x38\x01\"D\n\x16ReportOutcomesResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\"\'\n\x11GetSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"@\n\x12GetSessionResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\")\n\x13\x43loseSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x16\n\x14\x43loseSessionResponse*\xb6\x01\n\rActionOutcome\x12\x1e\n\x1a\x41\x43TION_OUTCOME_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43TION_OUTCOME_DONE\x10\x01\x12\x1a\n\x16\x41\x43TION_OUTCOME_REFUSED\x10\x02\x12\x1a\n\x16\x41\x43TION_OUTCOME_EXPIRED\x10\x03\x12\x18\n\x14\x41\x43TION_OUTCOME_BOUND\x10\x04\x12\x1a\n\x16\x41\x43TION_OUTCOME_EVICTED\x10\x05\x32\xb2\x03\n\x0eSessionService\x12R\n\x0bOpenSession\x12\x1f.gangplan.v1.OpenSessionRequest\x1a .gangplan.v1.OpenSessionResponse(\x01\x12M\n\nApplyDelta\x12\x1e.gangplan.v1.ApplyDeltaRequest\x1a\x1f.gangplan.v1.ApplyDeltaResponse\x12Y\n\x0eReportOutcomes\x12\".gangplan.v1.ReportOutcomesRequest\x1a#.gangplan.v1.ReportOutcomesResponse\x12M\n\nGetSession\x12\x1e.gangplan.v1.GetSessionRequest\x1a\x1f.gangplan.v1.GetSessionResponse\x12S\n\x0c\x43loseSession\x12 .gangplan.v1.CloseSessionRequest\x1a!.gangplan.v1.CloseSessionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!gangplan/v1/session_service.proto\x12\x0bgangplan.v1\x1a\x1dgangplan/v1/accelerator.proto\x1a\x19gangplan/v1/cluster.proto\x1a\x15gangplan/v1/job.proto\x1a\x1cgangplan/v1/parameters.proto\x1a\x18gangplan/v1/policy.proto\x1a\x17gangplan/v1/queue.proto\x1a\x17gangplan/v1/round.proto\x1a\x19gangplan/v1/session.proto\x1a\x1cgangplan/v1/throughput.proto\x1a\x1agangplan/v1/topology.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x01\n\x12OpenSessionRequest\x12/\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1d.gangplan.v1.PlanRoundRequest\x12/\n\x0ctime_to_live\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04more\x18\x03 \x01(\x08\"A\n\x13OpenSessionResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\"\x96\x06\n\x11\x41pplyDeltaRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x15\n\rbase_revision\x18\x02 \x01(\x03\x12\'\n\x0cupsert_nodes\x18\x03 \x03(\x0b\x32\x11.gangplan.v1.Node\x12\x14\n\x0cremove_nodes\x18\x04 \x03(\t\x12)\n\rupsert_queues\x18\x05 \x03(\x0b\x32\x12.gangplan.v1.Queue\x12\x15\n\rremove_queues\x18\x06 \x03(\t\x12%\n\x0bupsert_jobs\x18\x07 \x03(\x0b\x32\x10.gangplan.v1.Job\x12\x13\n\x0bremove_jobs\x18\x08 \x03(\t\x12\x39\n\x13upsert_accelerators\x18\t \x03(\x0b\x32\x1c.gangplan.v1.AcceleratorType\x12\x1b\n\x13remove_accelerators\x18\n \x03(\t\x12\x37\n\x0fupsert_profiles\x18\x0b \x03(\x0b\x32\x1e.gangplan.v1.ThroughputProfile\x12\x17\n\x0fremove_profiles\x18\x0c \x03(\t\x12\x33\n\x13upsert_node_classes\x18\r \x03(\x0b\x32\x16.gangplan.v1.NodeClass\x12\x31\n\x12upsert_job_classes\x18\x0e \x03(\x0b\x32\x15.gangplan.v1.JobClass\x12\'\n\x08topology\x18\x0f \x01(\x0b\x32\x15.gangplan.v1.Topology\x12#\n\x06policy\x18\x10 \x01(\x0b\x32\x13.gangplan.v1.Policy\x12\x30\n\nparameters\x18\x11 \x01(\x0b\x32\x1c.gangplan.v1.SolveParameters\x12/\n\x0cround_length\x18\x12 \x01(\x0b\x32\x19.google.protobuf.Duration\x12*\n\x07horizon\x18\x13 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0b\x62\x61se_digest\x18\x14 \x01(\x0c\x12\x15\n\rvalidate_only\x18\x15 \x01(\x08\"@\n\x12\x41pplyDeltaResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\"\x8d\x02\n\x15ReportOutcomesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12R\n\x11outcome_by_action\x18\x02 \x03(\x0b\x32\x37.gangplan.v1.ReportOutcomesRequest.OutcomeByActionEntry\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1aR\n\x14OutcomeByActionEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0e\x32\x1a.gangplan.v1.ActionOutcome:\x02\x38\x01\"D\n\x16ReportOutcomesResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\"\'\n\x11GetSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"@\n\x12GetSessionResponse\x12*\n\x07session\x18\x01 \x01(\x0b\x32\x19.gangplan.v1.SessionState\")\n\x13\x43loseSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x16\n\x14\x43loseSessionResponse*\xb6\x01\n\rActionOutcome\x12\x1e\n\x1a\x41\x43TION_OUTCOME_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43TION_OUTCOME_DONE\x10\x01\x12\x1a\n\x16\x41\x43TION_OUTCOME_REFUSED\x10\x02\x12\x1a\n\x16\x41\x43TION_OUTCOME_EXPIRED\x10\x03\x12\x18\n\x14\x41\x43TION_OUTCOME_BOUND\x10\x04\x12\x1a\n\x16\x41\x43TION_OUTCOME_EVICTED\x10\x05\x32\xb2\x03\n\x0eSessionService\x12R\n\x0bOpenSession\x12\x1f.gangplan.v1.OpenSessionRequest\x1a .gangplan.v1.OpenSessionResponse(\x01\x12M\n\nApplyDelta\x12\x1e.gangplan.v1.ApplyDeltaRequest\x1a\x1f.gangplan.v1.ApplyDeltaResponse\x12Y\n\x0eReportOutcomes\x12\".gangplan.v1.ReportOutcomesRequest\x1a#.gangplan.v1.ReportOutcomesResponse\x12M\n\nGetSession\x12\x1e.gangplan.v1.GetSessionRequest\x1a\x1f.gangplan.v1.GetSessionResponse\x12S\n\x0c\x43loseSession\x12 .gangplan.v1.CloseSessionRequest\x1a!.gangplan.v1.CloseSessionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,30 +45,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REPORTOUTCOMESREQUEST_OUTCOMEBYACTIONENTRY']._loaded_options = None
   _globals['_REPORTOUTCOMESREQUEST_OUTCOMEBYACTIONENTRY']._serialized_options = b'8\001'
-  _globals['_ACTIONOUTCOME']._serialized_start=1950
-  _globals['_ACTIONOUTCOME']._serialized_end=2132
-  _globals['_OPENSESSIONREQUEST']._serialized_start=387
-  _globals['_OPENSESSIONREQUEST']._serialized_end=505
-  _globals['_OPENSESSIONRESPONSE']._serialized_start=507
-  _globals['_OPENSESSIONRESPONSE']._serialized_end=572
-  _globals['_APPLYDELTAREQUEST']._serialized_start=575
-  _globals['_APPLYDELTAREQUEST']._serialized_end=1365
-  _globals['_APPLYDELTARESPONSE']._serialized_start=1367
-  _globals['_APPLYDELTARESPONSE']._serialized_end=1431
-  _globals['_REPORTOUTCOMESREQUEST']._serialized_start=1434
-  _globals['_REPORTOUTCOMESREQUEST']._serialized_end=1703
-  _globals['_REPORTOUTCOMESREQUEST_OUTCOMEBYACTIONENTRY']._serialized_start=1621
-  _globals['_REPORTOUTCOMESREQUEST_OUTCOMEBYACTIONENTRY']._serialized_end=1703
-  _globals['_REPORTOUTCOMESRESPONSE']._serialized_start=1705
-  _globals['_REPORTOUTCOMESRESPONSE']._serialized_end=1773
-  _globals['_GETSESSIONREQUEST']._serialized_start=1775
-  _globals['_GETSESSIONREQUEST']._serialized_end=1814
-  _globals['_GETSESSIONRESPONSE']._serialized_start=1816
-  _globals['_GETSESSIONRESPONSE']._serialized_end=1880
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=1882
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=1923
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1925
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1947
-  _globals['_SESSIONSERVICE']._serialized_start=2135
-  _globals['_SESSIONSERVICE']._serialized_end=2569
+  _globals['_ACTIONOUTCOME']._serialized_start=1965
+  _globals['_ACTIONOUTCOME']._serialized_end=2147
+  _globals['_OPENSESSIONREQUEST']._serialized_start=388
+  _globals['_OPENSESSIONREQUEST']._serialized_end=520
+  _globals['_OPENSESSIONRESPONSE']._serialized_start=522
+  _globals['_OPENSESSIONRESPONSE']._serialized_end=587
+  _globals['_APPLYDELTAREQUEST']._serialized_start=590
+  _globals['_APPLYDELTAREQUEST']._serialized_end=1380
+  _globals['_APPLYDELTARESPONSE']._serialized_start=1382
+  _globals['_APPLYDELTARESPONSE']._serialized_end=1446
+  _globals['_REPORTOUTCOMESREQUEST']._serialized_start=1449
+  _globals['_REPORTOUTCOMESREQUEST']._serialized_end=1718
+  _globals['_REPORTOUTCOMESREQUEST_OUTCOMEBYACTIONENTRY']._serialized_start=1636
+  _globals['_REPORTOUTCOMESREQUEST_OUTCOMEBYACTIONENTRY']._serialized_end=1718
+  _globals['_REPORTOUTCOMESRESPONSE']._serialized_start=1720
+  _globals['_REPORTOUTCOMESRESPONSE']._serialized_end=1788
+  _globals['_GETSESSIONREQUEST']._serialized_start=1790
+  _globals['_GETSESSIONREQUEST']._serialized_end=1829
+  _globals['_GETSESSIONRESPONSE']._serialized_start=1831
+  _globals['_GETSESSIONRESPONSE']._serialized_end=1895
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=1897
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=1938
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1940
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1962
+  _globals['_SESSIONSERVICE']._serialized_start=2150
+  _globals['_SESSIONSERVICE']._serialized_end=2584
 # @@protoc_insertion_point(module_scope)

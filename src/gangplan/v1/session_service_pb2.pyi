@@ -75,6 +75,11 @@ class OpenSessionRequest(_message.Message):
 
     SNAPSHOT_FIELD_NUMBER: _builtins.int
     TIME_TO_LIVE_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    more: _builtins.bool
+    """True: another chunk follows. Set in every chunk but the last, so that a snapshot whose caller leaves midway is never taken for a
+    whole one; one that ends after such a chunk, or goes on after another, is refused.
+    """
     @_builtins.property
     def snapshot(self) -> _round_pb2.PlanRoundRequest:
         """Part of the first round; lists of all chunks are joined, every other field is in one chunk only. Its warm_start, outlook and
@@ -92,10 +97,11 @@ class OpenSessionRequest(_message.Message):
         *,
         snapshot: _round_pb2.PlanRoundRequest | None = ...,
         time_to_live: _duration_pb2.Duration | None = ...,
+        more: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["snapshot", b"snapshot", "time_to_live", b"time_to_live"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshot", b"snapshot", "time_to_live", b"time_to_live"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "snapshot", b"snapshot", "time_to_live", b"time_to_live"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
