@@ -128,6 +128,24 @@ def test_a_token_is_made_and_only_its_digest_is_kept(tmp_path: Path) -> None:
     assert file.read_text() == before
 
 
+def test_a_token_in_a_file_is_for_its_owner_and_the_callers_file_for_whom_it_was(tmp_path: Path) -> None:
+    callers, token = tmp_path / "callers.yaml", tmp_path / "kueue.token"
+    callers.write_text("- {name: a, scope: read}\n")
+    callers.chmod(0o640)
+    done = run("token", "kueue", "--callers", str(callers), "-o", str(token))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert (token.stat().st_mode & 0o777, callers.stat().st_mode & 0o777) == (0o600, 0o640)
+    kueue = CallersFile(callers).by_token(token.read_text().strip())
+    assert kueue is not None
+    assert kueue.name == "kueue"
+    before = {path: path.read_text() for path in tmp_path.iterdir()}
+    again = run("token", "board", "--callers", str(callers), "-o", str(token))
+    assert (again.exit_code, again.stdout) == (3, "")
+    nowhere = run("token", "board", "--callers", str(callers), "-o", str(tmp_path / "no" / "folder"))
+    assert nowhere.exit_code == 3
+    assert {path: path.read_text() for path in tmp_path.iterdir()} == before
+
+
 @pytest.mark.parametrize("name", ["", "a b", "-", "a\n- name: b", "x" * 129])
 def test_a_caller_has_a_plain_name(tmp_path: Path, name: str) -> None:
     done = run("token", "--callers", str(tmp_path / "c.yaml"), "--", name)
