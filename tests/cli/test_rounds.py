@@ -98,7 +98,9 @@ def test_export_and_all_that_takes_what_is_exported(gangplan, folder, tmp_path):
 
 
 def test_export_of_nothing_and_of_what_is_no_captured_round(gangplan, folder, tmp_path):
-    assert gangplan("rounds", "export", files(folder)[0]).returncode == 3
+    asked_for_nothing = gangplan("rounds", "export", files(folder)[0])
+    assert asked_for_nothing.returncode == 2
+    assert "--scenario" in asked_for_nothing.stderr
     (tmp_path / "x.capture").write_bytes(b"no")
     for verb in ("show", "export", "replay"):
         words = ("--round", "r.json") if verb == "export" else ()

@@ -232,8 +232,7 @@ def export(
 
     wanted = [one for one in (round_file, plan_file, mps, lp, scenario) if one is not None]
     if not wanted:
-        why = "say what to write: --round, --plan, --mps, --lp or --scenario"
-        raise InvalidInputError([FieldViolation("", why)])
+        raise typer.BadParameter("say what to write: --round, --plan, --mps, --lp or --scenario")
     captured = read_bundle(file)
     if round_file is not None:
         save_message(round_file, captured.request)
