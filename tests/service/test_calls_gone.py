@@ -46,27 +46,31 @@ async def full(serving: Any, slow: Any, make_round: Any, queue: int) -> AsyncIte
         await running
 
 
+def unary(stub: Any, brief: Any) -> Any:
+    return stub.PlanRound(brief)
+
+
+def stream(stub: Any, brief: Any) -> Any:
+    return stub.StreamRound(placement_service_pb2.StreamRoundRequest(round=brief)).read()
+
+
 @pytest.mark.parametrize("queue", [0, 4])  # full, and patience at its end
-@pytest.mark.parametrize("request_id", ["", "the same"])
+@pytest.mark.parametrize(("call", "request_id"), [(unary, ""), (unary, "the same"), (stream, "")])
 async def test_a_refused_call_is_gone(
-    serving: Any, slow: Any, make_round: Any, calls: weakref.WeakSet[Any], queue: int, request_id: str
+    serving: Any,
+    slow: Any,
+    make_round: Any,
+    calls: weakref.WeakSet[Any],
+    queue: int,
+    call: Any,
+    request_id: str,
 ) -> None:
     brief = write_round(make_round(), PlanParameters(time_budget_seconds=0.05, request_id=request_id))
     async with full(serving, slow, make_round, queue) as stub:
         for _ in range(CALLS):
-            await refused(stub.PlanRound(brief))
-        await asyncio.gather(*(refused(stub.PlanRound(brief)) for _ in range(CALLS)))
+            await refused(call(stub, brief))
+        await asyncio.gather(*(refused(call(stub, brief)) for _ in range(CALLS)))
         await until(lambda: len(calls) == 1)  # the one that is planned
-
-
-async def test_so_is_a_refused_stream(
-    serving: Any, slow: Any, make_round: Any, calls: weakref.WeakSet[Any]
-) -> None:
-    brief = write_round(make_round(), PlanParameters(time_budget_seconds=0.05))
-    async with full(serving, slow, make_round, 4) as stub:
-        for _ in range(CALLS):
-            await refused(stub.StreamRound(placement_service_pb2.StreamRoundRequest(round=brief)).read())
-        await until(lambda: len(calls) == 1)
 
 
 async def test_so_is_one_whose_caller_has_left(
