@@ -9,14 +9,13 @@ the whole round (a median, the time) is no column; it is one step from columns t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress, count
-from operator import attrgetter, is_not
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gangplan.kept import Kept, same
+from gangplan.kept import Kept, moves, same
 
 T = TypeVar("T")
 Array = NDArray[Any]
@@ -108,23 +107,11 @@ def _places(before: Sequence[T], things: Sequence[T]) -> tuple[NDArray[np.int64]
 
     None: where it stands now, as far as it is not new. A new thing has some place or other.
     """
-    other = list(compress(count(), map(is_not, before, things)))
-    if len(before) == len(things):
-        where = {id(before[i]): i for i in other}
-        if not any(id(things[i]) in where for i in other):
-            return None, other
-    shared = min(len(before), len(things))
-    other += range(shared, max(len(before), len(things)))
-    where = {id(before[i]): i for i in other if i < len(before)}
+    new, moved = moves(before, things)
+    if not moved and len(before) == len(things):
+        return None, new
     source = np.arange(len(things))
-    source[shared:] = 0
-    new = []
-    for i in other:
-        if i < len(things):
-            at = where.get(id(things[i]))
-            if at is None:
-                new.append(i)
-                source[i] = 0
-            else:
-                source[i] = at
+    source[len(before) :] = 0
+    for i, at in moved:
+        source[i] = at
     return source, new

@@ -137,28 +137,39 @@ class Kept:
         return last if last is not None and same(last.beside, beside) else _Each(beside, {}, (), [])
 
 
-def _found(last: _Each, things: Sequence[Any]) -> tuple[list[Any], list[int]]:
-    """The results of ``things`` as far as they are known, and the positions of the others.
+def moves(before: Sequence[object], things: Sequence[object]) -> tuple[list[int], list[tuple[int, int]]]:
+    """The positions of those of ``things`` that were not there before, and ``(position, place before)`` of
+    those that stood elsewhere; all others stand where they stood.
 
-    Most things stand where they stood, which is seen without asking for anything by its id. Where all do,
-    the results are the very list that there was.
+    Things are told apart by identity. Most stand where they stood, which is seen without asking for anything
+    by its id.
     """
-    before = last.things
     other = list(compress(count(), map(is_not, before, things)))
-    if not other and len(before) == len(things):
-        return last.results, []
     other += range(min(len(before), len(things)), max(len(before), len(things)))
     where = {id(before[i]): i for i in other if i < len(before)}
-    results: list[Any] = list(last.results[: len(things)])
-    results += [None] * (len(things) - len(results))
-    new = []
+    new, moved = [], []
     for i in other:
         if i < len(things):
             at = where.get(id(things[i]))
             if at is None:
                 new.append(i)
             else:
-                results[i] = last.results[at]
+                moved.append((i, at))
+    return new, moved
+
+
+def _found(last: _Each, things: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    """The results of ``things`` as far as they are known, and the positions of the others.
+
+    Where all things stand where they stood, the results are the very list that there was.
+    """
+    new, moved = moves(last.things, things)
+    if not new and not moved and len(last.things) == len(things):
+        return last.results, []
+    results: list[Any] = list(last.results[: len(things)])
+    results += [None] * (len(things) - len(results))
+    for i, at in moved:
+        results[i] = last.results[at]
     return results, new
 
 
