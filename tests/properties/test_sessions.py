@@ -22,7 +22,7 @@ from gangplan.errors import InvalidInputError, ResyncRequiredError, UnknownSessi
 from gangplan.kept import KeptRound
 from gangplan.model.verifier.verify import verify
 from gangplan.service.session_calls import SessionCalls
-from gangplan.service.session_rounds import SessionRounds
+from gangplan.service.session_rounds import PlannedRound, SessionRounds
 from gangplan.service.sessions.content import Change, Content, Item, Key, Kind
 from gangplan.service.sessions.encoded import decode, encode
 from gangplan.service.sessions.registry import Sessions
@@ -283,15 +283,14 @@ class Histories(RuleBasedStateMachine):
         seen: list[Round] = []
         whole: list[round_pb2.PlanRoundResponse] = []
 
-        def planned(round_: Round, parameters: PlanParameters) -> round_pb2.PlanRoundResponse:
+        def planned(round_: Round, parameters: PlanParameters) -> PlannedRound:
             assert parameters.pipeline == "greedy"
             seen.append(round_)
-            whole.append(write_result(plan_round(round_, parameters, budget=Budget())))
+            result = plan_round(round_, parameters, budget=Budget())
+            whole.append(write_result(result))
             anew = replace(parameters, kept=KeptRound.empty())
             assert timeless(whole[0]) == timeless(write_result(plan_round(round_, anew, budget=Budget())))
-            kept = round_pb2.PlanRoundResponse()
-            kept.CopyFrom(whole[0])
-            return kept
+            return PlannedRound(result, write_result)
 
         answer = self.rounds.plan(request, "me", planned)
         self.check_seen(seen[0])
@@ -472,7 +471,9 @@ class Histories(RuleBasedStateMachine):
         request = round_pb2.PlanRoundRequest()
         request.now.seconds = self.now + later
         request.session.session_id = states[0].session_id
-        self.rounds.plan(request, "me", lambda *known: write_result(plan_round(*known, budget=Budget())))
+        self.rounds.plan(
+            request, "me", lambda *known: PlannedRound(plan_round(*known, budget=Budget()), write_result)
+        )
         for state in states[1:]:
             self.calls.round_of(self.calls.sessions.get(state.session_id))
         for state in states:

@@ -11,14 +11,15 @@ from gangplan.domain.round import Round
 from gangplan.engine.runner import Cancellation
 from gangplan.errors import UnknownSessionError
 from gangplan.service.session_calls import SessionCalls
-from gangplan.service.session_rounds import SessionRounds
+from gangplan.service.session_rounds import PlannedRound, SessionRounds
 from gangplan.service.sessions.registry import Sessions
 from gangplan.service.sessions.store import MemoryStore
-from gangplan.service.wire import write_round
+from gangplan.service.wire import write_result, write_round
 from gangplan.service.wire.difference import expand
+from gangplan.service.wire.read_answer import read_result
 from gangplan.service.wire.read_session_round import THE_SESSIONS
 from gangplan.service.wire.session_content import NOT_KEPT
-from gangplan.v1 import plan_pb2, round_pb2, session_service_pb2, verdict_pb2
+from gangplan.v1 import parameters_pb2, plan_pb2, quality_pb2, round_pb2, session_service_pb2, verdict_pb2
 
 KEPT = {*THE_SESSIONS, "policy", "parameters", "round_length", "horizon"}
 
@@ -45,11 +46,14 @@ class Talk:
         request.now.FromNanoseconds(round(self.now * 1e9))
         seen: list[Round] = []
 
-        def planned(round_: Round, _: Any) -> round_pb2.PlanRoundResponse:
+        def planned(round_: Round, _: Any) -> PlannedRound:
             seen.append(round_)
-            copy = round_pb2.PlanRoundResponse()
-            copy.CopyFrom(answer)
-            return copy
+            whole = round_pb2.PlanRoundResponse(pipeline=parameters_pb2.PIPELINE_GREEDY)
+            whole.quality.SetInParent()
+            whole.termination.reason = quality_pb2.TERMINATION_REASON_FEASIBLE
+            whole.termination.limit = quality_pb2.TERMINATION_LIMIT_NONE
+            whole.MergeFrom(answer)
+            return PlannedRound(read_result(whole), write_result)
 
         given = self.rounds.plan(request, "me", planned, cancellation)
         return seen[0], given

@@ -20,7 +20,7 @@ from gangplan.service.capture.recorder import Planned, Recorder
 from gangplan.service.options import ServerOptions
 from gangplan.service.parsed import parsed
 from gangplan.service.session_calls import SessionCalls
-from gangplan.service.session_rounds import SessionRounds
+from gangplan.service.session_rounds import PlannedRound, SessionRounds
 from gangplan.service.sessions.opened import open_sessions
 from gangplan.service.sessions.registry import Sessions
 from gangplan.service.sessions.store import MemoryStore
@@ -220,12 +220,13 @@ class Placement:
         began = time.monotonic()
         if not request.HasField("session"):
             return self._planned(*read_round_request(request), call, began, request)
-        return self._session_rounds.plan(
-            request,
-            call.caller,
-            lambda round_, parameters: self._planned(round_, parameters, call, began, request),
-            call.cancellation,
-        )
+
+        def planned(round_: Round, parameters: PlanParameters) -> PlannedRound:
+            result = self._result(round_, parameters, call, began, request)
+            self._note(round_, parameters, result, call, request)
+            return PlannedRound(result, lambda said: _write(said, parameters))
+
+        return self._session_rounds.plan(request, call.caller, planned, call.cancellation)
 
     def parse_stream(self, request: bytes) -> placement_service_pb2.StreamRoundRequest:
         """Decode a StreamRoundRequest.
@@ -302,7 +303,8 @@ class Placement:
             request: that it was read from; None: it is nobody's request, and is not captured.
         """
         result = self._result(round_, parameters, call, began, request)
-        return self._written(round_, parameters, result, call, request)
+        self._note(round_, parameters, result, call, request)
+        return _write(result, parameters)
 
     def _result(
         self,
@@ -358,21 +360,20 @@ class Placement:
             },
         )
 
-    def _written(
+    def _note(
         self,
         round_: Round,
         parameters: PlanParameters,
         result: RoundResult,
         call: Call,
         request: round_pb2.PlanRoundRequest | None,
-    ) -> round_pb2.PlanRoundResponse:
-        """Count and log a round, write its answer, and have it captured."""
+    ) -> None:
+        """Count and log a round, and have it captured with its whole answer."""
         if self._metrics is not None:
             note_round(self._metrics, parameters.request_id, round_, result, real=request is not None)
-        answer = write_result(result, request_id=parameters.request_id, version=VERSION)
         if self._recorder is not None and request is not None:
-            self._recorder.answered(self._taken(round_, parameters, call, request), answer)
-        return answer
+            planned = self._taken(round_, parameters, call, request)
+            self._recorder.answered(planned, _write(result, parameters))
 
     def _taken(
         self, round_: Round, parameters: PlanParameters, call: Call, request: round_pb2.PlanRoundRequest
@@ -537,6 +538,11 @@ def affected_jobs(
         for each in (without, edited)
     ]
     return sorted(job for job in common if places[0].get(job, []) != places[1].get(job, []))
+
+
+def _write(result: RoundResult, parameters: PlanParameters) -> round_pb2.PlanRoundResponse:
+    """The answer to a round, of a result or of what is left of it."""
+    return write_result(result, request_id=parameters.request_id, version=VERSION)
 
 
 def _since_call(stage: Stage, seconds: float) -> Stage:

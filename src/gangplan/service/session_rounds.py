@@ -6,9 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from gangplan.domain.plan import ActionKind
+from gangplan.domain.plan import ActionKind, RoundResult
 from gangplan.errors import InvalidInputError, ResyncRequiredError
 from gangplan.service.session_calls import SessionCalls, carried_of, expect, same_id_other_content
 from gangplan.service.session_overlay import under_way
@@ -17,7 +17,7 @@ from gangplan.service.sessions.in_flight import InFlight
 from gangplan.service.sessions.record import Record
 from gangplan.service.sessions.registry import Step
 from gangplan.service.sessions.store import Answer
-from gangplan.service.wire.difference import difference
+from gangplan.service.wire.difference import Said, difference
 from gangplan.service.wire.read_session_round import read_session_round
 from gangplan.service.wire.write_outlook import write_reservation
 from gangplan.v1 import plan_pb2, round_pb2
@@ -27,11 +27,25 @@ if TYPE_CHECKING:
     from gangplan.engine.parameters import PlanParameters
     from gangplan.engine.runner import Cancellation
 
-Planned = Callable[["Round", "PlanParameters"], round_pb2.PlanRoundResponse]
-"""Plans a round and writes the answer."""
 _VOID_AFTER_ROUNDS = 2
 _LAST_IN_MEMORY = 16
 _CHANGE_NOTHING = (plan_pb2.ACTION_KIND_KEEP, plan_pb2.ACTION_KIND_RESERVE)
+
+
+class PlannedRound(NamedTuple):
+    """A round that is planned, and not written yet.
+
+    Attributes:
+        result: what was found.
+        write: writes the answer, of all of it or of what is left of it.
+    """
+
+    result: RoundResult
+    write: Callable[[RoundResult], round_pb2.PlanRoundResponse]
+
+
+Planned = Callable[["Round", "PlanParameters"], PlannedRound]
+"""Plans a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +75,7 @@ class SessionRounds:
     def __init__(self, calls: SessionCalls) -> None:
         self._calls = calls
         self._lock = threading.Lock()
-        self._last: OrderedDict[tuple[str, str], round_pb2.PlanRoundResponse] = OrderedDict()
+        self._last: OrderedDict[tuple[str, str], Said] = OrderedDict()
 
     def read(self, request: round_pb2.PlanRoundRequest) -> SessionRound:
         """The round that a request on a session asks for.
@@ -110,12 +124,13 @@ class SessionRounds:
         if kept is not None:
             return self._again(kept, digest)
         seen = self.read(request)
-        answer = planned(seen.round, seen.parameters)
+        result, write = planned(seen.round, seen.parameters)
+        answer = self._short(request, result, write)
         answer.session.session_id = session_id
         answer.session.revision = seen.record.revision
         answer.session.digest = seen.record.content.digest
         if request.session.advisory or (cancellation is not None and cancellation.cancelled):
-            return self._short(request, answer)
+            return answer
 
         def event(record: Record) -> Step[round_pb2.PlanRoundResponse]:
             again = sessions.kept_answer(session_id, caller, request.request_id)
@@ -133,14 +148,13 @@ class SessionRounds:
             )
             del answer.session.overtaken[:]
             answer.session.overtaken.extend(sorted(late))
-            short = self._short(request, answer)
             to_keep = None
             if request.request_id:
-                to_keep = Answer(caller, request.request_id, digest, short.SerializeToString())
-            return Step(after, short, kept=to_keep)
+                to_keep = Answer(caller, request.request_id, digest, answer.SerializeToString())
+            return Step(after, answer, kept=to_keep)
 
         given = sessions.change(session_id, event)
-        self._remember(session_id, answer)
+        self._remember(session_id, answer.session.plan_id, Said.by(result))
         return given
 
     def _promises(self, seen: SessionRound, answer: round_pb2.PlanRoundResponse) -> tuple[bytes, ...]:
@@ -169,15 +183,21 @@ class SessionRounds:
         return round_pb2.PlanRoundResponse.FromString(kept.answer)
 
     def _short(
-        self, request: round_pb2.PlanRoundRequest, answer: round_pb2.PlanRoundResponse
+        self,
+        request: round_pb2.PlanRoundRequest,
+        result: RoundResult,
+        write: Callable[[RoundResult], round_pb2.PlanRoundResponse],
     ) -> round_pb2.PlanRoundResponse:
-        """The answer, as a difference where that is asked for and the plan before is at hand."""
+        """The answer, as a difference where that is asked for and the plan before is at hand.
+
+        A difference has all that is other than it was: whatever is in flight, claimed or promised anew.
+        """
         session = request.session
         with self._lock:
             last = self._last.get((session.session_id, session.difference_from))
         if last is None:
-            return answer
-        short = difference(last, answer)
+            return write(result)
+        short = write(difference(last, result))
         short.session.difference_from = session.difference_from
         return short
 
@@ -195,12 +215,12 @@ class SessionRounds:
                 for key in [key for key in self._last if not holds(key[0])]:
                     del self._last[key]
 
-    def _remember(self, session_id: str, answer: round_pb2.PlanRoundResponse) -> None:
+    def _remember(self, session_id: str, plan_id: str, said: Said) -> None:
         """The last plan of a session, for differences; of the sessions used last."""
         with self._lock:
             for key in [key for key in self._last if key[0] == session_id]:
                 del self._last[key]
-            self._last[session_id, answer.session.plan_id] = answer
+            self._last[session_id, plan_id] = said
             while len(self._last) > _LAST_IN_MEMORY:
                 self._last.popitem(last=False)
 

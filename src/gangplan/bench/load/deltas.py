@@ -1,10 +1,10 @@
 """Rounds on a session beside whole ones: the CPU time of all that is not planning, and how soon answers are.
 
 A round is asked for whole; then a session is opened with it, and round after round a share of the waiting
-jobs gets another weight, by a delta, and a round is planned on the session. What counts as *overhead*, in
-seconds of CPU of the thread that answers: reading the request (or the delta), what is in flight, the
-model's arrays and the verifier's facts, writing the answer and keeping it. The rest of the planner's own time
-is left out.
+jobs gets another weight, by a delta, and a round is planned on the session, of which is asked, as clients do,
+what is other than in the plan before. What counts as *overhead*, in seconds of CPU of the thread that
+answers: reading the request (or the delta), what is in flight, the model's arrays and the verifier's facts,
+writing the answer and keeping it. The rest of the planner's own time is left out.
 
 ``options`` may set ``change``, the share of the jobs in a delta, ``rounds``, and ``most_share``, of the
 whole round's overhead, above which the row is told as a problem.
@@ -168,6 +168,7 @@ class _Session:
         opening = session_service_pb2.OpenSessionRequest(snapshot=self._known)
         opened = placement.session_calls.open_session([opening.SerializeToString()], "")
         self._state = opened.session
+        self._plan_id = ""
         self._now = self._known.now.seconds
 
     def changed(self, rng: random.Random, share: float) -> dict[str, float]:
@@ -201,6 +202,7 @@ class _Session:
         call = Call()
         answer = self._placement.plan_round(request, call)
         call.answered()
+        self._plan_id = answer.session.plan_id
         return answer
 
     def _round(self, budget: float) -> round_pb2.PlanRoundRequest:
@@ -210,6 +212,7 @@ class _Session:
         request = round_pb2.PlanRoundRequest()
         request.now.seconds = self._now
         request.session.session_id = self._state.session_id
+        request.session.difference_from = self._plan_id
         request.parameters.time_budget.FromNanoseconds(round(budget * 1e9))
         return request
 
