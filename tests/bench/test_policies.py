@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gangplan.bench import suites
-from gangplan.bench.policies.measure import measure, with_deadlines
+from gangplan.bench.policies.measure import figures, measure, with_deadlines
+from gangplan.bench.policies.reach import deadlines_in_reach
 from gangplan.bench.policies.workloads import workload
-from gangplan.bench.published.measure import settings
+from gangplan.bench.published.measure import settings as published
 from gangplan.bench.report.sections import on_the_front
 from gangplan.bench.report.sections.policies import against_best, interval, section
 from gangplan.bench.runs import Row, Run, Status
@@ -18,6 +22,7 @@ from gangplan.bench.selection import Selection
 from gangplan.domain.job import DeadlineKind
 from gangplan.errors import InvalidInputError
 from gangplan.planning import policies
+from gangplan.planning.metrics import measure as measured
 from gangplan.planning.rounds.history import Arrival, History
 from gangplan.planning.rounds.loop import Settings, play
 from gangplan.testing import builders
@@ -73,6 +78,63 @@ def test_whose_deadline_is_lost_runs_all_the_same_where_deadlines_are_targets(ki
     assert ended == (2 if kind is DeadlineKind.TARGET else 1)
 
 
+SPANS = st.tuples(st.floats(0.0, 900.0), st.floats(1.0, 900.0), st.floats(1.0, 2_000.0), st.floats(0.0, 60.0))
+"""Seconds: submission, work, time until the deadline, restart."""
+
+
+def due(spans: Sequence[tuple[float, float, float, float]]) -> History:
+    """Jobs of one device that have deadlines as targets, on one device."""
+    arrivals = [
+        Arrival(
+            builders.job(f"j{n}", submit_time=at, deadline=at + within, restart_seconds=restart),
+            work,
+        )
+        for n, (at, work, within, restart) in enumerate(spans)
+    ]
+    template = builders.round_of([builders.node("n", "H", 1)], [], now=0.0, round_seconds=300.0)
+    return History(template, tuple(arrivals))
+
+
+def met(history: History, policy: str) -> int:
+    played = play(history, policies.make(policy, policies.How(pipeline="greedy")), Settings(most_rounds=200))
+    return int(figures(measured(played))["deadlines_met"])
+
+
+@pytest.mark.parametrize(
+    ("spans", "reach"),
+    [
+        ((0.0, 300.0, 300.0, 0.0), 1),
+        ((10.0, 300.0, 590.0, 0.0), 1),  # it begins with the second round
+        ((10.0, 300.0, 589.0, 0.0), 0),
+        ((10.0, 300.0, 590.0, 1.0), 0),
+    ],
+)
+def test_a_deadline_is_in_reach_from_the_next_round_on_with_the_start_paid(
+    spans: tuple[float, float, float, float], reach: int
+) -> None:
+    assert deadlines_in_reach(due([spans])) == reach
+
+
+@given(SPANS)
+def test_who_is_alone_meets_its_deadline_exactly_if_it_is_in_reach(
+    spans: tuple[float, float, float, float],
+) -> None:
+    history = due([spans])
+    assert met(history, "fifo") == deadlines_in_reach(history)
+
+
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(SPANS, min_size=1, max_size=5),
+    st.sampled_from(["fifo", "elasticflow-singly", "gangplan-deadline"]),
+)
+def test_nobody_meets_more_deadlines_than_are_in_reach(
+    spans: list[tuple[float, float, float, float]], policy: str
+) -> None:
+    history = due(spans)
+    assert met(history, policy) <= deadlines_in_reach(history)
+
+
 @pytest.mark.parametrize("name", ["nowhere/1", "made", "made/none/3", "elasticflow/fig9"])
 def test_a_workload_that_there_is_none_of_is_refused(name: str) -> None:
     with pytest.raises(InvalidInputError, match="no workload"):
@@ -112,7 +174,7 @@ def test_published_workloads_are_those_of_the_papers(name: str, jobs: int, devic
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="GANGPLAN_DATA names no folder of data sets")
 def test_sias_published_setting_is_elastic_for_sia_and_rigid_for_gavel() -> None:
-    setting = settings()["sia"]
+    setting = published()["sia"]
     counts = {}
     for policy in setting.FIGURES:
         groups = [
@@ -161,6 +223,14 @@ def test_the_front_is_who_nobody_beats_in_all_on_the_seeds_that_both_have() -> N
     assert found.table.lines == (("made/8/20", "exact", "sia, gangplan-efficiency", behind),)
     counts = "gangplan-deadline on 0 of 1, gangplan-efficiency on 1 of 1, gangplan-interactive on 0 of 1."
     assert found.text.endswith(counts)
+
+
+def test_deadlines_are_set_beside_what_is_in_reach_where_every_row_says_it() -> None:
+    told = [row("fifo", seed, deadlines=9, deadlines_met=4, deadlines_in_reach=7) for seed in range(2)]
+    older = row("sia", 0, deadlines=9, deadlines_met=5)
+    found = section([*told, older, row("themis", 0)])
+    assert found is not None
+    assert [line[10] for line in found.table.lines] == ["8 of 18, 14 in reach", "5 of 9", ""]
 
 
 def test_an_interval_of_one_value_has_no_width() -> None:

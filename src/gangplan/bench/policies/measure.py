@@ -21,6 +21,7 @@ from typing import Any
 
 from gangplan.bench import machine
 from gangplan.bench.histories import telling_of
+from gangplan.bench.policies.reach import deadlines_in_reach
 from gangplan.bench.policies.workloads import workload
 from gangplan.bench.runs import Row, Run, Status
 from gangplan.domain.job import DeadlineKind
@@ -105,6 +106,7 @@ def measure(run: Run) -> Row:
         "left_out": found.left_out,
         "devices": history.devices,
         **figures(measured(played)),
+        "deadlines_in_reach": deadlines_in_reach(history),
         "decision_s": timed.seconds / max(1, timed.decisions),
         "decisions": timed.decisions,
         "cpu_s": spent,
