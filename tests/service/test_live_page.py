@@ -323,17 +323,21 @@ def test_a_browser_shows_names_as_text(chromium: str, hostile: Board, tmp_path: 
     assert "2 of 24" in shown
 
 
-@pytest.mark.parametrize(("gap", "words"), [(7e-15, "0"), (2e-5, "2e-5"), (0.912, "0.912")])
-def test_a_gap_that_is_rounding_is_shown_as_none(
-    chromium: str, tmp_path: Path, gap: float, words: str
+@pytest.mark.parametrize(
+    ("of_gain", "relative", "words"), [(7e-15, 2e-5, ("0", "2e-5")), (0.912, 7e-15, ("0.912", "0"))]
+)
+def test_gaps_are_shown_and_one_that_is_rounding_as_none(
+    chromium: str, tmp_path: Path, of_gain: float, relative: float, words: tuple[str, str]
 ) -> None:
     board, round_ = Board(), round_of(jobs=3, nodes=2)
     board.watched = True
     result = planned(round_)
-    board.note(round_, replace(result, quality=replace(result.quality, gap_of_gain=gap)))
+    quality = replace(result.quality, gap_of_gain=of_gain, relative_gap=relative)
+    board.note(round_, replace(result, quality=quality))
     with page(board) as url:
         shown = browse(chromium, url, tmp_path, "--dump-dom")
-    assert f"<b>{words}</b><span>gap of gain</span>" in shown
+    for word, name in zip(words, ("gap of gain", "relative gap"), strict=True):
+        assert f"<b>{word}</b><span>{name}</span>" in shown
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 500)])

@@ -34,6 +34,10 @@ function number(value) {
   return String(Number(value.toPrecision(3)));
 }
 
+function gap(value) {
+  return number(value < ROUNDING ? 0 : value);
+}
+
 // The same job has the same hue in every round.
 function hue(name) {
   let hash = 2166136261;
@@ -46,7 +50,8 @@ function figures(data) {
   const { devices, devices_used: used, actions } = data.cluster;
   const shown = [
     [last.reason, `last round, ${last.pipeline}`],
-    [number(last.gap_of_gain < ROUNDING ? 0 : last.gap_of_gain), "gap of gain"],
+    [gap(last.gap_of_gain), "gap of gain"],
+    [gap(last.relative_gap), "relative gap"],
     [`${number(last.seconds)} s`, "time of the round"],
     [`${used} of ${devices}`, "devices in use"],
     [String(last.jobs - last.waiting), "jobs with a place"],
