@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
@@ -104,6 +105,22 @@ def test_the_bound_falls_and_stays_above_the_best_plan(round_: Round) -> None:
     except TooManyPlansError:
         assume(False)
     assert judge.bound >= best - 1e-6 * max(1.0, abs(best))
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=30)
+@given(rounds("tiny") | torn_rounds())
+def test_bounds_of_plans_in_which_some_are_held_are_none_of_the_round(round_: Round) -> None:
+    judge, search = begun(round_)
+    assert judge.best is not None
+    value, bound = judge.best.value, judge.bound
+    holding = Holding(judge, judge.best, brief=0.5)
+    holding.classes = set(np.flatnonzero(judge.instance.kept)[:2].tolist())
+    lowers = not holding.classes
+    branch(judge, search, replace(ladder_of(fruitless=3), brief=0.5), holding)
+    assert judge.best.value >= value
+    assert judge.bound == bound or lowers
+    jobs = {judge.instance.classes[c].jobs[0] for c in holding.classes}
+    assert holding.best is holding.floor or jobs <= holding.best.assignment.kept
 
 
 def test_deciding_one_gang_finds_the_best_plan() -> None:

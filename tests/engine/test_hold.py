@@ -160,3 +160,57 @@ def test_in_the_best_plan_every_bundle_pays(round_: Round) -> None:
     assert (search.price == price).all()
     running = {c for c, job_class in enumerate(judge.instance.classes) if job_class.kept}
     assert holding.classes <= running
+
+
+def swarm(work_left: float) -> tuple[Holding, Candidate]:
+    """A gang takes the nodes of four jobs; the one on d is done after ``work_left`` seconds, and one on e
+    of which nobody wants anything.
+    """
+    dear = {"checkpoint_age": 0.0, "restart_seconds": 4 * ROUND, "weight": 0.2}
+    running = [
+        job(
+            f"on-{name}",
+            group(gpus=4),
+            running=at(name, range(4), tasks=1),
+            work_left=work_left if name in "de" else None,
+            **dear,
+        )
+        for name in "abcde"
+    ]
+    gang = job("gang", group(count=4, gpus=4), weight=1.0)
+    holding, _, _ = begun(round_of([node(name, "H", 4) for name in "abcde"], [*running, gang]))
+    judge, instance = holding.judge, holding.judge.instance
+    j = instance.job_index["gang"]
+    start = instance.classes[int(instance.class_of_job[j])].start
+    kept = frozenset([instance.job_index["on-e"]])
+    spots = tuple((n, (1,)) for n in range(4))
+    candidate = judge.consider("exchange", Assignment(kept, {j: Placed(start, spots)}))
+    assert candidate is not None, judge.rejected
+    return Holding(judge, holding.floor, brief=0.25), candidate
+
+
+def test_where_a_plan_does_not_pay_all_are_held_who_are_done_soon() -> None:
+    for brief, held in ((0.25, {"on-d", "on-e"}), (0.0, {"on-d"})):
+        holding, candidate = swarm(2 * ROUND)
+        holding.brief = brief
+        assert not holding.look(candidate)
+        jobs, classes = holding.judge.instance.jobs, holding.judge.instance.classes
+        assert {jobs[classes[c].jobs[0]].name for c in holding.classes} == held
+
+
+def test_where_a_plan_pays_nobody_is_held() -> None:
+    holding, candidate = swarm(12 * ROUND)
+    assert holding.look(candidate)
+    assert holding.best is candidate
+    assert holding.classes == set()
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(rounds("small"))
+def test_a_plan_is_looked_at_once(round_: Round) -> None:
+    holding, _, candidate = begun(round_)
+    if candidate is None:
+        return
+    before, again = dict(holding.judge.work), holding.look(candidate)
+    assert holding.judge.work == before
+    assert again or candidate is not holding.best

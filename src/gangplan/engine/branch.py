@@ -11,9 +11,11 @@ from gangplan.engine.judge import Judge
 from gangplan.engine.steps import Ladder
 from gangplan.model.packing.assignment import worth
 from gangplan.model.packing.price_greedy import price_greedy
-from gangplan.model.prices.branching import Branching
+from gangplan.model.prices.branching import Branching, staying
 from gangplan.model.prices.lagrangian import PriceSearch
 
+_STEPS = 80
+_STRETCH = 0.05
 _PROGRESS = 2e-5
 _ROUNDING = 1e-12
 """The same plan's worth, added up in another order, may be more by this share."""
@@ -22,8 +24,10 @@ _ROUNDING = 1e-12
 def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding, *, follows: bool = False) -> int:
     """Branch while that brings a better plan or a clearly lower bound; the searches made.
 
-    Bounds are those of all plans; the plans keep who is held. Where nothing follows, and there is a plan to
-    fall back on in which all pays, less time is kept back.
+    Bounds are those of all plans; the plans keep who is held. Where branching is all there is, it begins at
+    prices at which those stay who are held so far: then its bounds are those of such plans only, and the
+    round's stays as it is. Where nothing follows, and there is a plan to fall back on in which all pays, less
+    time is kept back.
 
     Args:
         judge: of the round.
@@ -33,6 +37,10 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding, *, 
         follows: whether another plan is to be judged after it.
     """
     assert judge.best is not None
+    held = sorted(holding.classes) if how.held_share else []
+    if held:
+        search = staying(search, held)
+        search.improve(_STEPS, lambda: judge.hurried, _STRETCH)
     branching = Branching(search)
     end = judge.budget
     if end.limited:
@@ -47,7 +55,7 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding, *, 
     while fruitless < how.fruitless and not stop() and judge.gap > how.enough:
         value, bound = holding.best.value, judge.bound
         with judge.budget.phase("branch"):
-            found = branching.expand(judge.best.value, stop)
+            found = branching.expand((holding.best if held else judge.best).value, stop)
         judge.count("branch_evaluations", sum(child.evaluations for child in found))
         if not found:
             break
@@ -60,7 +68,8 @@ def branch(judge: Judge, search: PriceSearch, how: Ladder, holding: Holding, *, 
             if gain > _ROUNDING * abs(holding.best.value) and not holding.knows(assignment):
                 candidate = holding.consider("branch", assignment)
                 plan_around(holding, child, candidate, name="branch")
-        judge.lower(max(branching.bound, judge.best.value))
+        if not held:
+            judge.lower(max(branching.bound, judge.best.value))
         progress = max(holding.best.value - value, bound - judge.bound)
         fruitless = 0 if progress > _PROGRESS * abs(bound) else fruitless + 1
     return branching.nodes

@@ -8,21 +8,28 @@ most of them would pay if only their bundle lasted longer, the plan is looked at
 jobs that end before and without what makes room only for who ends before; and they are held where they are,
 so that whatever is planned next is planned around them.
 
+Where there is no time to find out one by one who drags bundles down, all who are done soon are held at once.
+A bundle that does not pay over the plan that keeps everything may still pay over what would be left without
+it, as when it is taken back at the end; where that seems so, it is seen at once.
+
 Measured on ``XL/steady/85/seed2``: a bundle of 214 disruptions and 972 starts, which did not pay for two of
 them; with these two held the prices' plan is worth .003 % less, and all of it pays.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from gangplan.domain.plan import Action
 from gangplan.engine.bundles import Bundle, Weighed, is_chosen, weigh_all
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.leave_out import leave_out
 from gangplan.engine.put_back import put_back
-from gangplan.engine.take_back import TAKING_BACK, disruptions, take_back
+from gangplan.engine.take_back import TAKING_BACK, TakenBack, disruptions, may_pay, take_back
 from gangplan.model.packing.assignment import Assignment, worth
 from gangplan.model.packing.price_greedy import price_greedy
 from gangplan.model.prices.branching import staying
@@ -38,6 +45,8 @@ _LONGER = 1.2
 """Held is who is done before this many times the horizon over which the bundle would break even."""
 _LEAVING_OUT = 2
 """Most times that something is left out of one plan."""
+_CHEAP = 20_000
+"""Options up to which it is seen at once whether bundles pay over what is left without them: 4 ms at M."""
 _MINOR = 0.25
 """Share of a plan's disruptions up to which those that do not pay are taken back, not planned around."""
 
@@ -49,16 +58,20 @@ class Holding:
     Attributes:
         judge: of the round.
         floor: the plan that keeps everything, over which bundles are judged.
+        brief: once a plan does not pay, all running jobs are held that are done within this share of the
+            round's horizon.
         classes: running jobs that are held, as classes.
         best: the best candidate in which every bundle pays.
+        taken_back: what candidates looked at are without what does not pay, where that was taken back.
     """
 
     judge: Judge
     floor: Candidate
+    brief: float = 0.0
     classes: set[int] = field(default_factory=set)
     best: Candidate = field(init=False)
-    _poor: list[Candidate] = field(default_factory=list, repr=False)
-    _put_back: list[Candidate] = field(default_factory=list, repr=False)
+    taken_back: dict[Candidate, TakenBack] = field(init=False, default_factory=dict, repr=False)
+    _pays: dict[Candidate, bool] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.best = self.floor
@@ -70,7 +83,7 @@ class Holding:
 
     def knows(self, assignment: Assignment) -> bool:
         """Whether it was looked at already, and does not pay."""
-        return any(assignment == candidate.assignment for candidate in self._poor)
+        return any(assignment == candidate.assignment for candidate, pays in self._pays.items() if not pays)
 
     def consider(self, name: str, assignment: Assignment) -> Candidate | None:
         """Have a plan judged, and look at its bundles where it could be the best."""
@@ -90,34 +103,51 @@ class Holding:
         """
         if candidate.value <= self.best.value:
             return True
-        if candidate in self._poor:
-            return False
-        if candidate in self._put_back:
-            return True
-        weighed = weigh_all(self.judge, candidate, self.floor)
+        if candidate not in self._pays:
+            self._pays[candidate] = self._look(candidate, passes)
+        return self._pays[candidate]
+
+    def _look(self, candidate: Candidate, passes: int) -> bool:
+        judge, floor = self.judge, self.floor
+        weighed = weigh_all(judge, candidate, floor)
         vain = [(bundle, each) for bundle, each in weighed if not each.pays]
         if not vain:
             self.best = candidate
             return True
-        if sum(is_chosen(a) for bundle, _ in vain for a in bundle) > _MINOR * disruptions(candidate):
-            soon = [action for bundle, each in vain for action in self._soon(candidate, bundle, each)]
-            instance = self.judge.instance
-            self.classes |= {int(instance.class_of_job[instance.job_index[action.job]]) for action in soon}
-            self._poor.append(candidate)
-            if soon and passes and self.judge.has_time_to_leave_out:
-                left = leave_out(self.judge, candidate, self.floor, soon)
-                if left is not None:
-                    self.look(left, passes - 1)
-            return False
-        if self.judge.has_time_for(TAKING_BACK):
-            found: Candidate | None = take_back(self.judge, candidate, self.floor).candidate
-        else:
-            self._put_back.append(candidate)
+        chosen = sum(is_chosen(action) for bundle, _ in vain for action in bundle)
+        minor, in_time = chosen <= _MINOR * disruptions(candidate), judge.has_time_for(TAKING_BACK)
+        cheap = len(judge.instance.option) <= _CHEAP
+        if in_time and (minor or (cheap and may_pay(judge, candidate, floor, vain))):
+            taken = self.taken_back[candidate] = take_back(judge, candidate, floor)
+            return self._found(taken.candidate)
+        if minor:
             paying = [bundle for bundle, each in weighed if each.pays]
-            found = put_back(self.judge, candidate, self.floor, [bundle for bundle, _ in vain], paying)
-        if found is not None and found.value > self.best.value:
-            self.best = found
-        return found is not None
+            return self._found(put_back(judge, candidate, floor, [bundle for bundle, _ in vain], paying))
+        soon = [action for bundle, each in vain for action in self._soon(candidate, bundle, each)]
+        instance = judge.instance
+        self.classes |= {int(instance.class_of_job[instance.job_index[action.job]]) for action in soon}
+        self.classes |= self._brief
+        if soon and passes and judge.has_time_to_leave_out:
+            left = leave_out(judge, candidate, floor, soon)
+            if left is not None:
+                self.look(left, passes - 1)
+        return False
+
+    def _found(self, candidate: Candidate | None) -> bool:
+        """Take note of a plan in which all pays; whether there is one."""
+        if candidate is not None and candidate.value > self.best.value:
+            self.best = candidate
+        return candidate is not None
+
+    @property
+    def _brief(self) -> set[int]:
+        """Running classes that are done within the share :attr:`brief` of the round's horizon."""
+        instance, facts = self.judge.instance, self.judge.facts
+        most = self.brief * instance.round.horizon_seconds
+        running = np.flatnonzero(instance.kept) if most else np.zeros(0, dtype=np.int64)
+        names = [instance.jobs[j].name for j in instance.first[running].tolist()]
+        soon = [facts.jobs[name].horizon < most for name in names]
+        return set(itertools.compress(running.tolist(), soon))
 
     def _soon(self, candidate: Candidate, bundle: Bundle, weighed: Weighed) -> list[Action]:
         """The disruptions of ``bundle`` without which it may pay.

@@ -105,6 +105,8 @@ def plan_at_prices(holding: Holding, prices: Prices, first: Candidate | None) ->
         holding.look(first)  # before anything else, so that there is a plan of which all pays
         if not judge.has_time_for(_ANOTHER):
             return first
+        if holding.brief and holding.classes:  # what is planned around them at other prices is better
+            return first
     elif judge.hurried:
         return None
     with judge.budget.phase("greedy"):

@@ -115,7 +115,8 @@ def plan_round(
     judge, floor = staged.judge, staged.floor
     if on_better is not None:
         tell_better(judge, parameters, floor, on_better)
-    holding = Holding(judge, floor)
+    before = how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
+    holding = Holding(judge, floor, before.held_share)
     plan_around(holding, search, plan_at_prices(holding, prices, first), name="greedy_held")
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     holding.look(judge.best or floor)
@@ -127,5 +128,6 @@ def plan_round(
             judge.work["branches"] = branch(judge, search, before, holding, follows=torn.begun)
     exact = solve_exactly(judge, asking, formulated, prices, how, holding)
     with budget.phase("take_back"):
-        settled = settle(judge, search, judge.best or floor, floor, holding.best)
+        best = judge.best or floor
+        settled = settle(judge, search, best, floor, holding.best, holding.taken_back.get(best))
     return answer(judge, parameters, staged, exact, settled, write_warm_start(search))

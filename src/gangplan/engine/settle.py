@@ -32,6 +32,7 @@ def settle(
     best: Candidate,
     floor: Candidate,
     lasting: Candidate | None = None,
+    taken_back: TakenBack | None = None,
 ) -> TakenBack:
     """Take back what does not pay, and plan again around it while that gives a better plan.
 
@@ -41,12 +42,13 @@ def settle(
         best: the plan of the most value.
         floor: the plan that keeps everything.
         lasting: the best plan known in which every bundle pays; answered unless ``best`` leads to a better.
+        taken_back: ``best`` without what does not pay, where that is known.
     """
     if lasting is best:
         return TakenBack(best, 0, 0)
     if lasting is not None and lasting is not floor and not judge.has_time_for(TAKING_BACK):
         return _instead(best, lasting, 1)
-    settled = _settled(judge, search, best, floor)
+    settled = _settled(judge, search, best, floor, taken_back)
     if lasting is not None and lasting.value > settled.candidate.value:
         return _instead(best, lasting, settled.bundles)
     return settled
@@ -59,8 +61,10 @@ def _instead(best: Candidate, lasting: Candidate, bundles: int) -> TakenBack:
     return TakenBack(lasting, max(1, bundles), max(1, less))
 
 
-def _settled(judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate) -> TakenBack:
-    settled = take_back(judge, best, floor)
+def _settled(
+    judge: Judge, search: PriceSearch, best: Candidate, floor: Candidate, taken_back: TakenBack | None
+) -> TakenBack:
+    settled = taken_back or take_back(judge, best, floor)
     latest, before = settled.candidate, best
     for number in range(_PASSES):
         held = _soon_done(judge, best) if number == 0 else []

@@ -78,6 +78,8 @@ class Ladder:
             judged; 0: after all of them, when there is a plan already.
         stretch: how bold the first steps of prices are without prices of a round before.
         torn: the programme of what is torn, beside branching; None: there is none.
+        brief: where branching is all there is and a plan does not pay, running jobs that are done within this
+            share of the round's horizon are held.
     """
 
     options: float
@@ -90,6 +92,12 @@ class Ladder:
     early: int = 0
     stretch: float = 1.0
     torn: Torn | None = None
+    brief: float = 0.0
+
+    @property
+    def held_share(self) -> float:
+        """:attr:`brief` where branching is all there is, else 0."""
+        return self.brief if self.branching_share >= 1.0 else 0.0
 
     def hastened(self, budget: Budget, asked: Steps) -> Ladder:
         """With nothing but branching, where time is too short for anything else and nobody asked for it."""
@@ -115,7 +123,8 @@ LADDERS = (
     # M (2,900 columns, 1 s, 2026-11-29-targets.md): at 85 % four of five OPTIMAL, whole .47 s in the median;
     # at 50 % two of five, .03 % off. With the whole programme at once .61 and .88 s (generated.md). Within
     # .3 s one programme of 20 found a better plan; branching in that time did in 8 (first-plans.md). What is
-    # torn: .32 for .41 % at the end of 1 s, nothing within .3 s (2026-11-30-torn.md).
+    # torn: .32 for .41 % at the end of 1 s, nothing within .3 s (2026-11-30-torn.md). Who is done soon
+    # within .3 s: 2026-12-01-bundles.md.
     Ladder(
         6_000,
         fruitless=2,
@@ -126,6 +135,7 @@ LADDERS = (
         patience=5.0,
         early=60,
         torn=Torn(0.005, 1.0),
+        brief=0.5,
     ),
     # L (10,500 columns, 1.2 s, 2026-11-30-targets.md): in 19 rounds every better plan came of branching,
     # which had a quarter of the time, and no programme's was worth .002 % more. With two thirds of it:
@@ -222,6 +232,7 @@ def ladder(options: int, steps: Steps = UNCHANGED) -> Ladder:
         early=row.early,
         stretch=row.stretch,
         torn=None if steps.programmes else row.torn,
+        brief=row.brief,
     )
 
 

@@ -5,15 +5,15 @@ Bundles are judged as ``bundles`` says; ties go to fewer actions.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gangplan.domain.plan import Action
-from gangplan.engine.bundles import Bundle, bundles, is_chosen, jobs_of, looking, weigh
+from gangplan.engine.bundles import Bundle, Weighed, bundles, is_chosen, jobs_of, looking, weigh
 from gangplan.engine.judge import Candidate, Judge
 from gangplan.engine.put_back import put_back
 from gangplan.engine.stages import holds_a_floor
-from gangplan.model.packing.assignment import Assignment, Placed
+from gangplan.model.packing.assignment import Assignment, Placed, worth
 from gangplan.model.packing.fill import fill, stay_where_free
 from gangplan.model.packing.occupancy import Fit, Occupancy
 
@@ -102,7 +102,8 @@ def _thin(judge: Judge, candidate: Candidate, floor: Candidate, poor: list[Bundl
     """Take back parts of poor bundles that share a quota at most, until the rest pays; None: it never does.
 
     One exchange that does not pay, or whose jobs soon end, would else drag down every other that its queue
-    has room for. Parts that do not pay alone go first, then those of the shortest horizon.
+    has room for. Parts that do not pay alone go first, then those of the shortest horizon. A part stays where
+    what would be left without it earns less.
     """
     if not judge.has_time_for(_FOR_THE_REST):
         return None
@@ -122,7 +123,7 @@ def _thin(judge: Judge, candidate: Candidate, floor: Candidate, poor: list[Bundl
         if not judge.has_time_for(_FOR_THE_REST):
             return None
         alone = _revert(judge, candidate, list(part))
-        if alone is None:
+        if alone is None or _earns_more(judge, candidate, alone):
             continue
         candidate = alone
         with looking(judge):
@@ -186,7 +187,30 @@ def _make_room_in_quotas(occupancy: Occupancy, placed: dict[int, Placed]) -> Non
             broken = occupancy.broken_queues()
 
 
+def may_pay(
+    judge: Judge, candidate: Candidate, floor: Candidate, vain: Sequence[tuple[Bundle, Weighed]]
+) -> bool:
+    """Whether bundles that do not pay over ``floor`` may pay over what would be left without them.
+
+    That can be worth much less than ``floor``, since others hold what starts there; nothing is verified.
+
+    Args:
+        judge: of the round.
+        candidate: a plan.
+        floor: the plan that keeps everything.
+        vain: the bundles of ``candidate`` that do not pay over it, and what they are worth.
+    """
+    without = _reverted(judge, candidate, [action for bundle, _ in vain for action in bundle])
+    rounds = max(each.horizon for _, each in vain) / judge.instance.round.round_seconds
+    less = floor.value - worth(judge.instance, without)
+    return sum(each.gain for _, each in vain) + rounds * less > 0.0
+
+
 def _revert(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Candidate | None:
+    return judge.consider("take_back", _reverted(judge, candidate, bundle))
+
+
+def _reverted(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Assignment:
     """Everybody in ``bundle`` stays where it is, or goes on waiting; then fill what that leaves free.
 
     Where a quota has no room for who stays, the least dense starts under it wait too.
@@ -204,5 +228,4 @@ def _revert(judge: Judge, candidate: Candidate, bundle: list[Action]) -> Candida
         _make_room_in_quotas(occupancy, placed)
         kept_classes |= stay_where_free(occupancy, kept_classes, placed)
         kept = frozenset(instance.classes[c].jobs[0] for c in kept_classes)
-        filled = fill(occupancy, Assignment(kept, placed, candidate.assignment.unbound), Fit.BEST)
-    return judge.consider("take_back", filled)
+        return fill(occupancy, Assignment(kept, placed, candidate.assignment.unbound), Fit.BEST)
