@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gangplan.cli.exits import Exit, explained, say
+from gangplan.cli.exits import Exit, explained, resumable, say
 from gangplan.cli.options.places import check_places
 from gangplan.cli.options.rounds import PipelineChoice, answer_within, backend, seconds, which_steps
 
@@ -188,7 +188,7 @@ def run(
     file = None if output in FORMS else Path(output)
     check_places(output=file, makes_folders=True)
     kept = RowFile(file)
-    with shown(len(runs)) as progress:
+    with resumable(file, "-o FILE.jsonl"), shown(len(runs)) as progress:
         rows = measure_all(runs, kept, again=again, on_row=progress.done, on_start=progress.started)
     if output in FORMS:
         print(FORMS[output](rows), end="")

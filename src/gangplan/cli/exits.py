@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from gangplan.errors import (
@@ -34,6 +36,7 @@ class Exit(IntEnum):
     INVALID_INPUT = 3
     VIOLATED = 4
     NO_ANSWER = 5
+    INTERRUPTED = 130
 
 
 _BY_STATUS = {
@@ -75,6 +78,26 @@ def explained(command: Callable[_P, _R]) -> Callable[_P, _R]:
             raise _exit(Exit.INVALID_INPUT) from error
 
     return wrapped
+
+
+@contextmanager
+def resumable(kept: Path | None, option: str) -> Iterator[None]:
+    """Say, to who interrupts a long command, whether the same command goes on from where it was.
+
+    Args:
+        kept: the file with what has ended so far; None: nothing is kept.
+        option: that would have kept it, with its value in words.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept is None:
+            say(f"nothing is kept: with {option} the same command would go on from here")
+        elif kept.exists():
+            say(f"kept in {kept}: the same command goes on from there")
+        else:
+            say("nothing had ended yet")
+        raise _exit(Exit.INTERRUPTED) from None
 
 
 def explain(error: GangplanError) -> Exit:

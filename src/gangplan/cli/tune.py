@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gangplan.cli.exits import explained
+from gangplan.cli.exits import explained, resumable
 from gangplan.cli.options.answer import form
 from gangplan.cli.options.page import Report, check_page, write_page
 from gangplan.cli.options.places import check_places
@@ -89,7 +89,7 @@ def tune(
     _check_figures(names, [*bounds, *([best] if best else [])])
     turned = knobs(weight or [])
     base = _base(source, cluster, policy, most_jobs, "resample" if seeds > 1 else "nothing")
-    with counting("simulation") as tell:
+    with resumable(state, "--state FILE"), counting("simulation") as tell:
         found = tuned(
             base,
             Local(processes(workers)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gangplan.cli.exits import explained, say
+from gangplan.cli.exits import explained, resumable
 from gangplan.cli.options.answer import form
 from gangplan.cli.options.page import Report, check_page, write_page
 from gangplan.cli.options.places import check_places
@@ -17,8 +17,6 @@ from gangplan.cli.render.counting import counting
 
 if TYPE_CHECKING:
     from gangplan.planning.study.ask import Progress, Runner
-
-_INTERRUPTED = 130
 
 
 @explained
@@ -67,18 +65,13 @@ def whatif(
     check_places(state=state)
     given = studies.load(study)
     finished = Finished(state)
-    try:
-        with counting("simulation") as tell:
+    with resumable(state, "--state FILE"), counting("simulation") as tell:
 
-            def on_progress(progress: Progress) -> None:
-                last = "" if progress.last is None else label(progress.last)
-                tell(progress.done, progress.wanted, last)
+        def on_progress(progress: Progress) -> None:
+            last = "" if progress.last is None else label(progress.last)
+            tell(progress.done, progress.wanted, last)
 
-            result = ask(given, _runner(workers, ray, cpus), finished, on_progress)
-    except KeyboardInterrupt:
-        if state is not None and state.exists():
-            say(f"kept in {state}: the same command goes on from there")
-        raise typer.Exit(_INTERRUPTED) from None
+        result = ask(given, _runner(workers, ray, cpus), finished, on_progress)
     write_page(report, result.document())
     if output is Format.TABLE:
         from gangplan.cli.render.console import print_answer
