@@ -274,3 +274,12 @@ def test_files_of_different_kinds_in_any_order(tmp_path: Path) -> None:
         return gathered(traces.records("gavel", put(case.files, tmp_path)[order], Ledger()))
 
     assert read_in(slice(None)).jobs == read_in(slice(None, None, -1)).jobs
+
+
+@pytest.mark.parametrize("name", ["pollux", "sia"])
+def test_a_folder_with_nothing_that_is_read_is_refused(tmp_path: Path, name: str) -> None:
+    """An empty trace was written, and called done, of a folder of workloads where one of profiles is read."""
+    (tmp_path / "workloads").mkdir()
+    (tmp_path / "workloads" / "workload-1.csv").write_text("name,time\n")
+    with pytest.raises(TraceError, match=f"holds nothing that {name} reads"):
+        list(traces.records(name, [tmp_path / "workloads"], Ledger()))

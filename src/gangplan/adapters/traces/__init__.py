@@ -61,7 +61,7 @@ def records(name: str, paths: Sequence[Path], ledger: Ledger) -> Iterator[Record
         ledger: counts what is read, left out and wrong.
 
     Raises:
-        TraceError: there is no such reader, files cannot be read, or lines are wrong.
+        TraceError: there is no such reader, files cannot be read or hold nothing of it, or lines are wrong.
     """
     from gangplan.planning.trace.records import FORMAT, Header
 
@@ -86,6 +86,9 @@ def records(name: str, paths: Sequence[Path], ledger: Ledger) -> Iterator[Record
         place = str(error.filename or "")
         raise TraceError([FieldViolation(place, f"cannot be read: {error.strerror or error}")]) from error
     ledger.check()
+    if not (ledger.jobs or ledger.measurements or ledger.left_out):
+        there = ", ".join(map(str, paths))
+        raise TraceError([FieldViolation(there, f"holds nothing that {name} reads: {chosen.ABOUT}")])
     yield ledger.end()
 
 
