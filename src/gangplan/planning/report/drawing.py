@@ -8,7 +8,10 @@ series are ``var(--c0)`` and so on.
 from __future__ import annotations
 
 import io
+import itertools
+import math
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +23,11 @@ _SERIES = 8
 _LEGEND_LETTERS = 72
 """That stand beside each other in a legend, lines and gaps counted as letters."""
 _DAY, _HOUR, _MINUTE = 86_400.0, 3600.0, 60.0
+_ROUND = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
+"""Round numbers of a decade, ever more."""
+_FEWEST_TICKS = 4
+_LINE_POINTS = 9
+"""Between two names of points, one above the other."""
 _UNITS = ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes"))
 
 
@@ -67,15 +75,53 @@ def legend(axes: Axes, **how: Any) -> None:
 
 def logarithmic(axes: Axes) -> None:
     """A logarithmic axis from left to right, with numbers as people write them."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
-    if high <= 30 * low:
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(plain)
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(*axes.get_xlim())))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """The fewest round numbers between ``low`` > 0 and ``high`` that say what the axis is."""
+    from matplotlib.ticker import MaxNLocator
+
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for numbers in _ROUND:
+        found = [number * 10.0**decade for decade in decades for number in numbers]
+        found = [value for value in found if low <= value <= high]
+        if len(found) >= _FEWEST_TICKS:
+            return found
+    return [float(value) for value in MaxNLocator(6).tick_values(low, high) if low <= value <= high]
+
+
+def name_points(drawn: Any, axes: Axes, named: Iterable[tuple[float, float, str]]) -> None:
+    """Write names beside points, none over another: above or below, to the right or else to the left.
+
+    Args:
+        drawn: the figure.
+        axes: its axes, whose points are drawn already.
+        named: place and name of each.
+    """
+    drawn.draw_without_rendering()  # lays out: where a point is follows from that
+    taken: list[Any] = []
+    for x, y, name in named:
+        for lines, side in ((k // 4, k % 4) for k in itertools.count()):
+            up, left = 3 + _LINE_POINTS * lines, side >= 2
+            text = axes.annotate(
+                name,
+                (x, y),
+                xytext=(-4 if left else 4, up if side % 2 == 0 else -up - 5),
+                textcoords="offset points",
+                ha="right" if left else "left",
+                fontsize=7,
+            )
+            box = text.get_window_extent()
+            if not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+            text.remove()
 
 
 def svg(drawn: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gangplan.planning.report.drawing import SOFT, figure, legend, series, svg, unit_of
+from gangplan.planning.report.drawing import SOFT, figure, legend, name_points, series, svg, unit_of
 from gangplan.planning.report.frame import Page, Section, table
 from gangplan.planning.study.figures import FIGURES
 from gangplan.planning.study.questions import words
@@ -79,8 +79,6 @@ def _pictures(document: Mapping[str, Any], first: str, second: str) -> Iterator[
     for _, x, y, name in known:
         if name != "weights":
             at.setdefault((x / x_unit, y / y_unit), []).append(name)
-    for place, names in at.items():
-        axes.annotate(", ".join(names), place, xytext=(4, 3), textcoords="offset points", fontsize=7)
     chosen = document["chosen"]
     if chosen is not None:
         one = tried[chosen]["figures"]
@@ -95,6 +93,7 @@ def _pictures(document: Mapping[str, Any], first: str, second: str) -> Iterator[
     axes.set_xlabel(_label(first, x_label))
     axes.set_ylabel(_label(second, y_label))
     legend(axes)
+    name_points(drawn, axes, ((x, y, ", ".join(names)) for (x, y), names in at.items()))
     about = FIGURES[second].about
     yield f"{about[0].upper()}{about[1:]} against {FIGURES[first].about}", svg(drawn)
 
