@@ -93,7 +93,8 @@ def _pictures(document: Mapping[str, Any], first: str, second: str) -> Iterator[
     axes.set_xlabel(_label(first, x_label))
     axes.set_ylabel(_label(second, y_label))
     legend(axes)
-    name_points(drawn, axes, ((x, y, ", ".join(names)) for (x, y), names in at.items()))
+    upper_first = sorted(at.items(), key=lambda one: -one[0][1])  # names go above, and below what has one
+    name_points(drawn, axes, [(x, y, ", ".join(names)) for (x, y), names in upper_first])
     about = FIGURES[second].about
     yield f"{about[0].upper()}{about[1:]} against {FIGURES[first].about}", svg(drawn)
 
