@@ -73,22 +73,30 @@ def settle(entries: Sequence[InFlight], outcomes: Mapping[str, Outcome]) -> tupl
     """What is in flight after ``outcomes``, by id in the session.
 
     A job's actions are one history, in order: what came before one that happened has happened, and what came
-    after one that did not is void.
+    after one that did not is void. Histories of different jobs have nothing to do with each other.
     """
-    left = list(entries)
+    job_of = {entry.name: entry.job for entry in entries}
+    told = {job_of[name] for name in outcomes if name in job_of}
+    histories: dict[str, list[InFlight]] = {job: [] for job in told}
+    for entry in entries:
+        if entry.job in told:
+            histories[entry.job].append(entry)
     for name, outcome in outcomes.items():
-        position = next((place for place, entry in enumerate(left) if entry.name == name), None)
-        if position is not None:
-            left = list(_settled(left, position, outcome))
-    return tuple(left)
+        if name in job_of:
+            history = histories[job_of[name]]
+            position = next((place for place, entry in enumerate(history) if entry.name == name), None)
+            if position is not None:
+                histories[job_of[name]] = list(_settled(history, position, outcome))
+    left = {entry.name: entry for history in histories.values() for entry in history}
+    settled = (left.get(entry.name) if entry.job in told else entry for entry in entries)
+    return tuple([entry for entry in settled if entry is not None])
 
 
-def _settled(entries: Sequence[InFlight], position: int, outcome: Outcome) -> Iterable[InFlight]:
-    this = entries[position]
-    for place, entry in enumerate(entries):
-        if entry.job != this.job:
-            yield entry
-        elif outcome in _CAME_TO_NOTHING:
+def _settled(history: Sequence[InFlight], position: int, outcome: Outcome) -> Iterable[InFlight]:
+    """The history of one job after an outcome of its entry at ``position``."""
+    this = history[position]
+    for place, entry in enumerate(history):
+        if outcome in _CAME_TO_NOTHING:
             if place < position and entry.kind is not this.kind:
                 yield entry
         elif outcome is Outcome.EVICTED:
