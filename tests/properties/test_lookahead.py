@@ -321,3 +321,17 @@ def test_what_a_delay_costs_is_more_for_who_would_soon_be_done() -> None:
         "short-0": 25 / 16,
         "short-1": 25 / 16,
     }
+
+
+@drawn
+@given(rounds(), st.floats(10.0, 3_600.0))
+def test_the_length_of_a_round_says_nothing_of_how_long_a_job_is(round_: Round, seconds: float) -> None:
+    """A job of unknown length is as long in short rounds as in long ones: an hour, or what it has done."""
+    new = builders.job("of-unknown-length", work_left=None)
+    told = replace(round_, outlook=None, jobs=(*round_.jobs, new))
+    lengths = [
+        job_numbers(build_instance(replace(told, round_seconds=length))) for length in (seconds, 3_600.0)
+    ]
+    unknown = np.array([job.work_left is None and job.left_quantiles is None for job in told.jobs])
+    np.testing.assert_allclose(lengths[0].left[unknown], lengths[1].left[unknown])
+    assert lengths[0].left[-1] == pytest.approx(3_600.0 * lengths[0].reference[-1])

@@ -23,6 +23,11 @@ from gangplan.model.program import BoolArray, FloatArray, IntArray
 
 LONGEST_SECONDS = 100.0 * 366.0 * 86_400.0
 """What takes longer never ends."""
+UNKNOWN_SECONDS = 3_600.0
+"""What a job of unknown length has left is at least so much at its reference, as for the peers that order by
+it (``planning.policies.rates``). With a round in its place every new job was the shortest of all, the more so
+the shorter rounds were, and who ran was stopped for it: ends came 1 % (of Gavel's jobs) to 6 % later, with
+more stops (benchmarks/results/2026-12-01-policies.md)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +38,8 @@ class JobNumbers:
         planned: whether the plan may give it service: it has options, and nothing fixes it where it is.
         fixed: whether it goes on where it is, whatever is planned.
         running: whether it runs and may stay.
-        left: work units left; where that is unknown as much as it has done, at least one round at its
-            reference: what has run long will run long (decision 15).
+        left: work units left; where that is unknown as much as it has done, at least a round and
+            :data:`UNKNOWN_SECONDS` at its reference: what has run long will run long (decision 15).
         reference: work units per second at its reference throughput; 0 without options.
         best: most work units per second of any of its options.
         age: seconds since submission; 0 when unknown.
@@ -115,7 +120,8 @@ def job_numbers(instance: Instance) -> JobNumbers:
     age = np.array([0.0 if j.submit_time is None else max(0.0, round_.now - j.submit_time) for j in jobs])
     probability = round_.policy.fairness_quantile
     known = [counted_left(job, probability) for job in jobs]
-    left = np.array([_work_left(job, known[j], float(reference[j]) * length) for j, job in enumerate(jobs)])
+    least = reference * max(length, UNKNOWN_SECONDS)
+    left = np.array([_work_left(job, known[j], float(least[j])) for j, job in enumerate(jobs)])
     fair = np.maximum(instance.fair_rate, 1e-12)
     finish = np.array(
         [
@@ -302,8 +308,8 @@ def _in_order(instance: Instance, numbers: JobNumbers, members: Sequence[int]) -
     return np.array(ordered, dtype=np.int64)
 
 
-def _work_left(job: Job, known: float | None, one_round: float) -> float:
-    return max(job.work_done, one_round) if known is None else known
+def _work_left(job: Job, known: float | None, least: float) -> float:
+    return max(job.work_done, least) if known is None else known
 
 
 def _fair_finish(job: Job, left: float | None, age: float, seconds: float, rate: float) -> float:
