@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import logging
 import threading
 import time
 import weakref
@@ -31,6 +32,7 @@ from gangplan.domain.round import Round
 from gangplan.engine.budget import Budget
 from gangplan.engine.parameters import PlanParameters
 from gangplan.engine.runner import Cancellation
+from gangplan.observe.logs import LogFormat, configure_logs
 from gangplan.service.call import Call
 from gangplan.service.options import ServerOptions
 from gangplan.service.placement import Placement, Planner
@@ -165,6 +167,22 @@ async def running_server(planner: Planner, **settings: object) -> AsyncIterator[
         yield server
     finally:
         await server.stop(0)
+
+
+@contextlib.contextmanager
+def configured_logs(level: str) -> Iterator[None]:
+    """Logs as the service writes them, and then as before.
+
+    A level that is not set by ``setLevel`` is not seen by loggers that have logged already.
+    """
+    root = logging.getLogger()
+    handlers, before = root.handlers[:], root.level
+    configure_logs(LogFormat.JSON, level)
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(before)
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -34,6 +36,25 @@ async def test_each_taken_port_is_told_by_its_own_setting(
             pass
     assert refused.value.setting == setting
     assert str(refused.value) == f"cannot listen on 127.0.0.1:{taken} ({setting}): Address already in use"
+
+
+@pytest.mark.parametrize("setting", PORTS)
+async def test_nothing_is_left_of_a_service_that_cannot_listen(
+    setting: str, taken: int, serving: Any, instant: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """gRPC logs a server that it frees without having stopped it: who keeps that line keeps what is gone."""
+    caplog.set_level(logging.DEBUG)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        free = other.getsockname()[1]
+    bound_before = "metrics_port" if setting == "health_port" else "port"
+    with pytest.raises(ListenError):
+        async with serving(instant, **{bound_before: free, setting: taken}):
+            pass
+    gc.collect()
+    assert not [record for record in caplog.records if "__dealloc__" in str(record.msg)]
+    assert instant.closed
+    with socket.create_server(("127.0.0.1", free)):
+        pass  # nobody listens there any more
 
 
 @pytest.mark.parametrize("setting", PORTS)

@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import functools
 import json
-import logging
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,13 +21,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.fuzz.judge import GreedyPlanner
 from tests.service.certificates import Authority, Pair
+from tests.service.conftest import configured_logs
 from typer.testing import CliRunner
 
 from gangplan.cli.main import application
 from gangplan.client import AsyncClient, Client, Credentials
 from gangplan.domain.round import Round
 from gangplan.errors import InvalidInputError, ServiceError, UnauthenticatedError
-from gangplan.observe.logs import LogFormat, configure_logs
 from gangplan.observe.metrics import Metrics
 from gangplan.service.options import ServerOptions
 from gangplan.service.security.callers import CallersFile, digest_of, read_callers
@@ -297,10 +296,7 @@ async def test_a_token_in_another_dress_is_none(
 async def test_neither_the_log_nor_an_error_holds_a_token(
     serving: Any, instant: Any, callers: Path, make_round: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    configure_logs(LogFormat.JSON, "debug")
-    try:
+    with configured_logs("debug"):
         async with serving(instant, callers=callers) as server:
             for token in (TOKENS[Scope.PLAN], "token-of-nobody"):
                 credentials = Credentials(token=token)
@@ -310,8 +306,6 @@ async def test_neither_the_log_nor_an_error_holds_a_token(
                         await client.plan_round(make_round())
                     except ServiceError as error:
                         assert (error.code, str(error)) == NOBODY  # noqa: PT017
-    finally:
-        root.handlers[:], root.level = before
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     calls = {line["code"]: line for line in lines if line["event"] == "call"}
     assert calls["OK"]["caller"] == "plan"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
 from typing import Any
@@ -11,10 +10,10 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from tests.service.conftest import configured_logs
 
 from gangplan.engine.parameters import PlanParameters
 from gangplan.errors import InvalidInputError
-from gangplan.observe.logs import LogFormat, configure_logs
 from gangplan.observe.metrics import Metrics
 from gangplan.observe.tracing import Tracing
 from gangplan.service.options import ServerOptions
@@ -48,15 +47,12 @@ async def test_a_round_is_a_tree_of_spans_below_the_callers(
     instant: Any, traced: Metrics, exporter: Any, make_round: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ServerOptions(port=0)
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    configure_logs(LogFormat.JSON, "info")
     metadata = (
         ("traceparent", f"00-{TRACE}-{PARENT}-01"),
         ("x-request-id", "mine-7"),
         ("authorization", "Bearer a-secret"),
     )
-    try:
+    with configured_logs("info"):
         placement = Placement(instant, options, traced)
         async with (
             Server(options, placement=placement, metrics=traced) as server,
@@ -66,8 +62,6 @@ async def test_a_round_is_a_tree_of_spans_below_the_callers(
             await stub.PlanRound(write_round(make_round(), PlanParameters()), metadata=metadata)
             with pytest.raises(grpc.aio.AioRpcError):
                 await stub.PlanRound(write_round(make_round(), PlanParameters(relative_gap=2.0)))
-    finally:
-        root.handlers[:], root.level = before
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     spans = [span for span in exporter.get_finished_spans() if f"{span.context.trace_id:032x}" == TRACE]
     [call] = [span for span in spans if span.kind.name == "SERVER"]

@@ -6,6 +6,8 @@ import errno
 import os
 import socket
 
+import grpc.aio
+
 _OF_THE_HOST = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
@@ -43,3 +45,14 @@ def _tried(host: str, port: int) -> tuple[int | None, str]:
     except OSError as error:
         return error.errno, error.strerror or "it is taken"
     return errno.EADDRINUSE, "it was taken just now"
+
+
+async def discard(server: grpc.aio.Server) -> None:
+    """Let go of a server that cannot listen, and was not started.
+
+    gRPC frees only what a stopped server holds. Of another it logs, at the level DEBUG and *while it is being
+    freed*, the server itself: whoever keeps log records then keeps what is no longer there, and the process
+    dies when Python next looks for garbage (grpcio 1.85, ``AioServer.__dealloc__``).
+    """
+    await server.start()
+    await server.stop(None)

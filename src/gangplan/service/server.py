@@ -23,7 +23,7 @@ from gangplan.service.answering import Answering
 from gangplan.service.ending import MARGIN_SECONDS, ends_within
 from gangplan.service.health import HealthServicer
 from gangplan.service.interceptors import ObservingInterceptor
-from gangplan.service.listening import ListenError
+from gangplan.service.listening import ListenError, discard
 from gangplan.service.methods import generic_handlers
 from gangplan.service.notify import notify
 from gangplan.service.options import ServerOptions
@@ -137,14 +137,15 @@ class Server:
         reflect([*names, health.SERVICE_NAME], server)
         try:
             port = self._listen(server, f"{host}:{options.port}")
-        except RuntimeError as error:
-            self._placement.close()
-            raise ListenError(options.host, options.port, ("host", "port")) from error
-        if options.metrics_port is not None:
-            self._http = self._serve_http(options.metrics_host, options.metrics_port)
-            _log.info("metrics", address=f"{options.metrics_host}:{self._http.port}")
-        if options.health_port is not None:
-            await self._serve_health(host, options.health_port)
+            if options.metrics_port is not None:
+                self._http = self._serve_http(options.metrics_host, options.metrics_port)
+                _log.info("metrics", address=f"{options.metrics_host}:{self._http.port}")
+            if options.health_port is not None:
+                await self._serve_health(host, options.health_port)
+        except ListenError:
+            await discard(server)
+            await self._close()
+            raise
         await server.start()
         self._server = server
         self._forgetting = asyncio.create_task(self._forget_expired())
@@ -186,12 +187,16 @@ class Server:
             self._forgetting = None
         self._answering.close()
         self._planning.close()
+        await self._close()
+        await asyncio.to_thread(self.metrics.tracing.close)
+        _log.info("stopped")
+
+    async def _close(self) -> None:
+        """Let go of what is there before the first call can come."""
         await asyncio.to_thread(self._placement.close)
         if self._http is not None:
             await asyncio.to_thread(self._http.stop)
             self._http = None
-        await asyncio.to_thread(self.metrics.tracing.close)
-        _log.info("stopped")
 
     async def _forget_expired(self) -> None:
         """Let go of sessions that nobody asks for any more, again and again."""
@@ -203,9 +208,12 @@ class Server:
                 _log.warning("expired sessions are not forgotten now", error=str(error))
 
     def _listen(self, server: grpc.aio.Server, address: str) -> int:
-        if self._certificates is None:
-            return server.add_insecure_port(address)
-        return server.add_secure_port(address, self._certificates.credentials())
+        try:
+            if self._certificates is None:
+                return server.add_insecure_port(address)
+            return server.add_secure_port(address, self._certificates.credentials())
+        except RuntimeError as error:
+            raise ListenError(self._options.host, self._options.port, ("host", "port")) from error
 
     def _serve_http(self, host: str, port: int) -> HttpEndpoint:
         """Metrics and the live page, for those who may call the service."""
@@ -240,6 +248,7 @@ class Server:
         try:
             port = server.add_insecure_port(f"{host}:{asked}")
         except RuntimeError as error:
+            await discard(server)
             raise ListenError(self._options.host, asked, ("host", "health_port")) from error
         await server.start()
         self._health_server = server
