@@ -219,14 +219,13 @@ class Placement:
             return self._check_round(request)
         began = time.monotonic()
         if not request.HasField("session"):
-            return self._planned(*read_round_request(request), call, began, request)
-
-        def planned(round_: Round, parameters: PlanParameters) -> PlannedRound:
-            result = self._result(round_, parameters, call, began, request)
-            self._note(round_, parameters, result, call, request)
-            return PlannedRound(result, lambda said: _write(said, parameters))
-
-        return self._session_rounds.plan(request, call.caller, planned, call.cancellation)
+            return self._planned(*read_round_request(request), call, began, request).whole()
+        return self._session_rounds.plan(
+            request,
+            call.caller,
+            lambda round_, parameters: self._planned(round_, parameters, call, began, request),
+            call.cancellation,
+        )
 
     def parse_stream(self, request: bytes) -> placement_service_pb2.StreamRoundRequest:
         """Decode a StreamRoundRequest.
@@ -292,8 +291,9 @@ class Placement:
         call: Call,
         began: float,
         request: round_pb2.PlanRoundRequest | None = None,
-    ) -> round_pb2.PlanRoundResponse:
-        """Plan a round that was read since ``began``, and write the answer.
+    ) -> PlannedRound:
+        """Plan a round that was read since ``began``, count and log it, and have it captured with its whole
+        answer, which is written once.
 
         Args:
             round_: the round.
@@ -303,8 +303,13 @@ class Placement:
             request: that it was read from; None: it is nobody's request, and is not captured.
         """
         result = self._result(round_, parameters, call, began, request)
-        self._note(round_, parameters, result, call, request)
-        return _write(result, parameters)
+        if self._metrics is not None:
+            note_round(self._metrics, parameters.request_id, round_, result, real=request is not None)
+        if self._recorder is None or request is None:
+            return PlannedRound(result, lambda said: _write(said, parameters))
+        whole = _write(result, parameters)
+        self._recorder.answered(self._taken(round_, parameters, call, request), whole)
+        return PlannedRound(result, lambda said: whole if said is result else _write(said, parameters))
 
     def _result(
         self,
@@ -359,21 +364,6 @@ class Placement:
                 **result.seconds_by_phase,
             },
         )
-
-    def _note(
-        self,
-        round_: Round,
-        parameters: PlanParameters,
-        result: RoundResult,
-        call: Call,
-        request: round_pb2.PlanRoundRequest | None,
-    ) -> None:
-        """Count and log a round, and have it captured with its whole answer."""
-        if self._metrics is not None:
-            note_round(self._metrics, parameters.request_id, round_, result, real=request is not None)
-        if self._recorder is not None and request is not None:
-            planned = self._taken(round_, parameters, call, request)
-            self._recorder.answered(planned, _write(result, parameters))
 
     def _taken(
         self, round_: Round, parameters: PlanParameters, call: Call, request: round_pb2.PlanRoundRequest
@@ -458,8 +448,8 @@ class Placement:
         whole = self._end(call, parameters.time_budget_seconds) - call.started
         half = replace(parameters, time_budget_seconds=max(whole / 2, LEAST_RESERVE_SECONDS))
         with within("round."):
-            without = self._planned(before, half, call, began)
-            edited = self._planned(after, parameters, call, time.monotonic())
+            without = self._planned(before, half, call, began).whole()
+            edited = self._planned(after, parameters, call, time.monotonic()).whole()
         return placement_service_pb2.WhatIfResponse(
             before=without,
             after=edited,

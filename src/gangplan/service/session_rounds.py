@@ -43,6 +43,10 @@ class PlannedRound(NamedTuple):
     result: RoundResult
     write: Callable[[RoundResult], round_pb2.PlanRoundResponse]
 
+    def whole(self) -> round_pb2.PlanRoundResponse:
+        """The answer of all of it."""
+        return self.write(self.result)
+
 
 Planned = Callable[["Round", "PlanParameters"], PlannedRound]
 """Plans a round."""
