@@ -26,7 +26,7 @@ from gangplan.engine.registry import refuse_unknown
 from gangplan.engine.runner import Cancellation, InProcessRunner, Runner
 from gangplan.engine.settle import settle
 from gangplan.engine.stages import decide_tiers
-from gangplan.engine.steps import ladder
+from gangplan.engine.steps import Ladder, ladder
 from gangplan.engine.torn import deciding_torn
 from gangplan.engine.warm_start import read_warm_start, write_warm_start
 from gangplan.errors import NoVerifiedPlanError
@@ -115,14 +115,13 @@ def plan_round(
     judge, floor = staged.judge, staged.floor
     if on_better is not None:
         tell_better(judge, parameters, floor, on_better)
-    before = how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
-    holding = Holding(judge, floor, before.held_share)
+    holding = Holding(judge, floor, _in_time(how, budget, parameters).held_share)
     plan_around(holding, search, plan_at_prices(holding, prices, first), name="greedy_held")
     prices = consider_proposals(judge, search, prices, asked, parameters.previous_plan)
     holding.look(judge.best or floor)
     formulated = Formulated(judge)
     if parameters.pipeline != "greedy":
-        before = how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
+        before = _in_time(how, budget, parameters)
         beside = before.torn if judge.gap > how.enough else None
         with deciding_torn(asking, formulated, prices, beside, holding) as torn:
             judge.work["branches"] = branch(judge, search, before, holding, follows=torn.begun)
@@ -131,3 +130,8 @@ def plan_round(
         best = judge.best or floor
         settled = settle(judge, search, best, floor, holding.best, holding.taken_back.get(best))
     return answer(judge, parameters, staged, exact, settled, write_warm_start(search))
+
+
+def _in_time(how: Ladder, budget: Budget, parameters: PlanParameters) -> Ladder:
+    """The steps that there is time for by now."""
+    return how.hastened(budget, parameters.steps) if parameters.pipeline == "auto" else how
